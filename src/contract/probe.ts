@@ -57,6 +57,8 @@ export type Probe = {
   readonly isUnreadable?: boolean
   /** How many of it are sent at once, with one sign-in. Missing: one. */
   readonly copies?: number
+  /** Whether its sign-in is under the old name of the header. Missing: it is under either. */
+  readonly isLegacy?: boolean
   /** The maximum cost of the request in RPC credits, if the target may accept it. */
   readonly credits?: (contract: Contract) => number
   readonly request: (contract: Contract) => CraftedRequest

@@ -147,6 +147,7 @@ export type Behavior = RulesOfParts & {
 type RequestedPage = { readonly page: number; readonly limit: number }
 
 type BilledItem = {
+  readonly method: string
   readonly family: Network['family']
   readonly baseCredits: number
   readonly multiplier: number

@@ -145,7 +145,7 @@ const similar = (change: (key: string) => string): Probe => good(change(keyOf(25
 const otherCase = (key: string): string =>
   key.replaceAll(/[a-z]/gi, letter => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase()))
 
-const bad = (key: string): Probe => ({
+const bad = (key: string, body: (contract: Contract) => unknown = () => rpcItem('eth_chainId')): Probe => ({
   clause: 'rpc.replay.bad-key',
   as: 'caller',
   draws: 'rpc',
@@ -155,7 +155,7 @@ const bad = (key: string): Probe => ({
   },
   names: [],
   credits: mostExpensiveCall,
-  request: request(key),
+  request: contract => rpcRequest(body, { [contract.idempotency.header.toLowerCase()]: key })(contract),
 })
 
 /** Idempotency keys at the limits of the documented pattern. */
@@ -172,4 +172,5 @@ export const keyProbes = {
   'key-with-a-colon': bad('order:1'),
   'key-with-a-space': bad('order 1'),
   'key-in-base64': bad('b3JkZXI/MQ+='),
+  'key-with-a-dot-to-batch': bad('order.1', () => [rpcItem('eth_chainId')]),
 } as const satisfies Probes

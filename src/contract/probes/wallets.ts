@@ -51,6 +51,25 @@ function refusedForOther(contract: Contract): readonly number[] {
   return sourceOfValue(contract, path) === 'default' ? [...new Set([status, 401, 403, 404])] : [status]
 }
 
+/** The own balance of the wallet, whose address the path names when it is sent. */
+const balanceSignedBy = (as: BadSignIn): Probe => {
+  const probe = signedBy(
+    as,
+    listRequest(({ wallets }) => wallets.balancePath),
+  )
+  return {
+    ...probe,
+    promised: contract => (contract.wallets.balanceAsker === 'anyone' ? [] : probe.promised(contract)),
+  }
+}
+
+/** A sign-in under the old name of its header. */
+const inLegacyHeader = (probe: Probe): Probe => ({
+  ...probe,
+  isLegacy: true,
+  promised: contract => (contract.wallets.signIn.legacyHeader === null ? [] : probe.promised(contract)),
+})
+
 /** Sign-ins that are not valid for their request. */
 export const walletProbes = {
   'repeated-sign-in': signedBy('repeated-sign-in'),
@@ -76,6 +95,10 @@ export const walletProbes = {
   'changed-signature-sign-in-to-chat': signedBy('changed-signature-sign-in', hello),
   'expired-sign-in-to-embeddings': embeddingSignedBy('expired-sign-in'),
   'changed-signature-sign-in-to-embeddings': embeddingSignedBy('changed-signature-sign-in'),
+  'expired-sign-in-to-balance': balanceSignedBy('expired-sign-in'),
+  'changed-signature-sign-in-to-balance': balanceSignedBy('changed-signature-sign-in'),
+  'expired-sign-in-in-legacy-header': inLegacyHeader(signedBy('expired-sign-in')),
+  'changed-signature-sign-in-in-legacy-header': inLegacyHeader(signedBy('changed-signature-sign-in')),
   'balance-of-another-wallet': balanceOf('0x000000000000000000000000000000000000dEaD'),
   'balance-of-another-solana-wallet': balanceOf('11111111111111111111111111111111'),
 } as const satisfies Probes

@@ -35,6 +35,11 @@ type BilledItem = Parameters<Behavior['itemCredits']>[0]
 const billItem = (text: string, change: (item: BilledItem) => Partial<BilledItem>): LieRow =>
   input(text, 'itemCredits', item => [{ ...item, ...change(item) }])
 
+const billMethodTwice = (name: string): LieRow =>
+  billItem(`${name} is billed twice.`, ({ method, multiplier }) =>
+    method === name ? { multiplier: 2 * multiplier } : {},
+  )
+
 type MultiplierName = 'standard' | 'advanced' | 'large'
 
 /** Bills the methods of one multiplier with another one. */
@@ -265,6 +270,9 @@ export const billingLies = {
       /^polygon-mainnet$/,
       honest => ({ itemCredits: item => honest.itemCredits({ ...item, multiplier: 1 }) }),
     ),
+    'proofs-billed-twice': billMethodTwice('eth_getProof'),
+    'receipts-billed-twice': billMethodTwice('eth_getBlockReceipts'),
+    'filters-of-traces-billed-twice': billMethodTwice('trace_filter'),
     'batch-billed-as-one': billBatch('A batch is billed as its first item.', credits => credits.slice(0, 1)),
   },
   'rpc.batch.error-price': {

@@ -197,6 +197,9 @@ export const replayLies = {
   },
   'rpc.replay.per-user': {
     'keys-for-all': always('All accounts share idempotency keys.', { replayScope: () => 'all' }),
+    'keys-for-all-wallets': result('All wallets share idempotency keys.', 'replayScope', (scope, { wallet }) =>
+      wallet === undefined ? scope : 'wallets',
+    ),
     'keys-by-tier': always('All accounts of a tier share idempotency keys.', { replayScope: ({ tier }) => tier }),
   },
   'rpc.replay.key': {
@@ -223,6 +226,19 @@ export const replayLies = {
     'key-with-spaces': acceptKey('A key may have spaces.', /^[\w -]{1,255}$/),
     'key-with-colons': acceptKey('A key may have colons.', /^[\w:-]{1,255}$/),
     'key-of-base64': acceptKey('A key may have the characters of base64.', /^[\w+/=-]{1,255}$/),
+    'bad-key-is-none-for-batches': row('An invalid key of a batch is ignored.', honest => {
+      let isOfBatch = false
+      return {
+        scope: (scope, state) => {
+          isOfBatch = String(state.request.body).startsWith('[')
+          return honest.scope(scope, state)
+        },
+        keyFate: key => {
+          const fate = honest.keyFate(key)
+          return fate === 'rejected' && isOfBatch ? 'ignored' : fate
+        },
+      }
+    }),
     'empty-key-is-none': result('An empty key is ignored.', 'keyFate', (fate, key) => (key === '' ? 'ignored' : fate)),
     'bad-key-is-none': result('An invalid key is ignored.', 'keyFate', fate => (fate === 'used' ? 'used' : 'ignored')),
   },

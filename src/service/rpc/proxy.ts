@@ -211,6 +211,7 @@ function rpcBill({ multipliers, methods }: Contract['rpc'], behavior: Behavior):
       behavior.totalCredits(
         items.map(({ method }, index) =>
           behavior.itemCredits({
+            method,
             family: network.family,
             baseCredits: network.baseCredits ?? 0,
             multiplier: multiplier(method, network),

@@ -31,6 +31,11 @@ const refuseAt = (text: string, part: string): LieRow =>
 
 const legacyHeader = 'x-sign-in-with-x'
 
+const acceptInLegacyHeader = (what: string, reason: SignInRefusal): LieRow =>
+  result(`The legacy header accepts ${what}.`, 'signInRefusal', (refusal, _, { request }) =>
+    refusal === reason && request?.headers[legacyHeader] !== undefined ? null : refusal,
+  )
+
 /** Whether a request signs in, in either header. */
 const signsIn: ReplyTest = (_, { request }) =>
   request.headers['sign-in-with-x'] !== undefined || request.headers[legacyHeader] !== undefined
@@ -111,6 +116,10 @@ export const signInLies = {
     'any-signature-will-do-for-chat': accept('Completions do not check signatures.', 'signature', '/chat/'),
     'any-signature-will-do-for-embeddings': accept('Embeddings do not check signatures.', 'signature', '/embeddings'),
     'expired-sign-in-accepted-for-embeddings': accept('Embeddings accept expired sign-ins.', 'expired', '/embeddings'),
+    'expired-sign-in-accepted-for-the-balance': accept('The balance accepts expired sign-ins.', 'expired', '/balance/'),
+    'any-signature-will-do-for-the-balance': accept('The balance does not check signatures.', 'signature', '/balance/'),
+    'expired-sign-in-accepted-in-legacy-header': acceptInLegacyHeader('expired sign-ins', 'expired'),
+    'any-signature-will-do-in-legacy-header': acceptInLegacyHeader('any signature', 'signature'),
     'balance-of-any-solana-wallet': result(
       'A wallet may read the balance of any other on Solana.',
       'mayReadBalance',
