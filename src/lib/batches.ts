@@ -8,43 +8,51 @@ export type Batch<Item> = {
 export type Defer = (work: (hasTime: () => boolean) => void) => void
 
 const immediately: Defer = work => work(() => true)
-/** The share of waiting items that each turn handles even without time. It bounds the backlog to the arrivals of eight turns. */
+/**
+ * The share of waiting items that each turn handles even without time, if more than `batches` of them wait. It bounds the backlog to
+ * these, or to the arrivals of eight turns.
+ */
 const minShare = 1 / 8
-/** Items between two checks of the time. */
-const itemsPerCheck = 4
+const batches = 2
 /** Handled items are removed once there are this many. */
 const cutOffAt = 256
 
-/** Handles items in order, when `size` of them wait and `defer` calls back. By default that is immediately. */
+/**
+ * Handles items in order: once `size` of them wait, all of them, in as many calls of `defer` as it takes. By default that is
+ * immediately.
+ */
 export function createBatch<Item>(size: number, handle: (item: Item) => void, defer = immediately): Batch<Item> {
   let items: Item[] = []
   /** The position of the first item that waits. */
   let next = 0
   let isDeferred = false
   const waiting = () => items.length - next
-  const take = (count: number) => {
-    for (let taken = 0; taken < count && waiting() > 0; taken++) handle(items[next++] as Item)
+  const take = () => {
+    handle(items[next++] as Item)
     if (next < cutOffAt && waiting() > 0) return
     items = items.slice(next)
     next = 0
   }
   const turn = (hasTime: () => boolean) => {
     isDeferred = false
-    const maxLeft = waiting() * (1 - minShare)
-    while (waiting() > maxLeft || (waiting() > 0 && hasTime())) take(itemsPerCheck)
-    deferOnce()
+    const first = waiting()
+    const maxLeft = first > batches * size ? first * (1 - minShare) : first - 1
+    while (waiting() > 0 && (waiting() > maxLeft || hasTime())) take()
+    deferAt(1)
   }
-  const deferOnce = () => {
-    if (isDeferred || waiting() < size) return
+  const deferAt = (count: number) => {
+    if (isDeferred || waiting() < count) return
     isDeferred = true
     defer(turn)
   }
   return {
     add: item => {
       items.push(item)
-      deferOnce()
+      deferAt(size)
     },
-    flush: () => take(waiting()),
+    flush: () => {
+      for (let count = waiting(); count > 0; count--) take()
+    },
   }
 }
 

@@ -45,15 +45,22 @@ describe('a deferred batch', () => {
     return { handled, works, batch, turn }
   }
 
-  test('handles as many items per turn as time permits', () => {
-    const { handled, works, batch, turn } = deferredBatch(9)
+  test('handles as many items per turn as time permits, until none waits', () => {
+    const { handled, works, batch, turn } = deferredBatch(4)
     expect([handled.length, works.length]).toEqual([0, 1])
-    expect([turn(0), turn(1), works.length]).toEqual([4, 9, 0])
-    batch.add(9)
+    expect([turn(1), works.length, turn(9), works.length]).toEqual([2, 1, 4, 0])
+    batch.add(4)
     expect(works).toHaveLength(0)
-    batch.add(10)
-    expect([works.length, turn(9)]).toEqual([1, 11])
-    expect(handled).toEqual([...Array(11).keys()])
+    batch.add(5)
+    expect([works.length, turn(9)]).toEqual([1, 6])
+    expect(handled).toEqual([...Array(6).keys()])
+  })
+
+  test('handles one item in each turn without time, and an eighth of more than two batches', () => {
+    const few = deferredBatch(4)
+    expect([few.turn(0), few.turn(0), few.turn(0), few.turn(0), few.works.length]).toEqual([1, 2, 3, 4, 0])
+    const many = deferredBatch(64)
+    expect([many.turn(0), many.turn(0)]).toEqual([8, 15])
   })
 
   test('has a bounded backlog, even without time', () => {
