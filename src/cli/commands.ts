@@ -59,6 +59,7 @@ export const commands: readonly Command[] = [
       target: { ...target, describe: 'Base URL of a service to learn and to fit the files to' },
       profile: learnedOver,
       'budget-usd': learnBudget,
+      thorough: { type: 'boolean', describe: 'Learn and judge what takes longer than a minute, too', default: false },
       format: textOrJson,
     },
     examples: [

@@ -15,6 +15,7 @@ import { chatAsk } from './ask-chat.ts'
 import type { Answer, Ask } from './asker.ts'
 import { findDialect, furtherFacts, windowFacts } from './find-dialect.ts'
 import {
+  brief,
   type Conclusion,
   cite,
   type Fact,
@@ -70,14 +71,15 @@ export const limitDialect: Question = {
   name: 'dialect of limit headers',
   calls: 2,
   applies: ({ chat, rpc }) => chat !== null || rpc !== null,
-  answer: async (known, { ask, replies }) => {
+  answer: async (known, { ask, replies, isBrief }) => {
     const wallMs = () => lastMs(replies())
     const first = findDialect(replies().filter(isLimited), wallMs())
     if (first === null) return { findings: [] }
     if (first.dialect === null) return { findings: [], known: { limitClauses: ofRequests } }
     const request = limitedAsk(known)
     // How its statements move shows how it counts.
-    if (request !== null) for (let call = 0; call < 2; call++) await ask(request)
+    if (request !== null && !(isBrief && replies().filter(isLimited).length > 2))
+      for (let call = 0; call < 2; call++) await ask(request)
     const own = replies().filter(isLimited)
     const found = findDialect(own, wallMs()) ?? first
     return {
@@ -104,6 +106,7 @@ export const limitEdge: Question = {
   calls: Number.POSITIVE_INFINITY,
   applies: known => !isService(known) && known.contract.limits.dialect !== null,
   answer: async (known, asker) => {
+    if (asker.isBrief && !isBriefWindow(asker.replies(), known.contract)) return withoutEdge(known, asker.replies())
     const { findings, known: seen } = await reachEdge(known, asker)
     let facts = lengthFacts(asker.replies(), known)
     if (isUnknown(facts)) {
@@ -120,6 +123,31 @@ export const limitEdge: Question = {
       known: { ...seen, limitClauses: [...limitClauses, ...(further.length === 0 ? [] : ofFurtherTokens)] },
     }
   },
+}
+
+/** Whether the edge can be seen, and judged in a first run, within a minute. */
+export function isBriefWindow(replies: readonly Answer[], contract: Contract): boolean {
+  const stated = windowStatements(replies, contract, statesWait(limitHeadersOf(contract.limits).requests))
+  return stated.length > 0 && stated.every(({ seconds }) => seconds * 1_000 < brief.windowMs + 1_000)
+}
+
+function withoutEdge(known: Known, replies: readonly Answer[]): Conclusion {
+  const facts = lengthFacts(replies, known)
+  const isOpen = !facts.some(({ kind }) => kind === 'value')
+  const left = leftIn(replies, known)
+  const isLong = facts.some(fact => fact.kind === 'value' && Number(fact.value) > maxWaitMs)
+  const isNear = left !== null && left + beyond <= maxToEdge && !isLong
+  return {
+    findings: [
+      ...facts,
+      ...(isOpen ? [] : furtherLengths(replies, known, facts)),
+      unknown('limits.retryAfter', 'would take longer than a minute'),
+    ],
+    known: {
+      limitClauses: known.limitClauses.filter(clause => !(isOpen && ofWindows.includes(clause))),
+      leftOut: isNear ? ['the waits and the remaining requests of a limit'] : [],
+    },
+  }
 }
 
 async function reachEdge(
@@ -277,8 +305,8 @@ const isBucket = (accepted: readonly WindowStatement[], rounding: Rounding): boo
 function bucketLength(accepted: readonly WindowStatement[], { isExact }: Rounding): number | null {
   const fromFullest = accepted.filter(({ used }) => used > 0).toSorted((a, b) => b.used - a.used)
   const lengths = fromFullest.map(({ seconds, limit, used }) => (seconds * limit) / used)
-  // A part of a request counts as a whole one, so the longest of them is the nearest.
-  if (isExact) return Math.max(...lengths)
+  // A part of a request counts as a whole one, so the longest of them is the nearest. Some state only the next request.
+  if (isExact) return Math.min(...lengths.slice(0, 3)) < Math.max(...lengths) / 2 ? null : Math.max(...lengths)
   const [length = null] = lengths
   if (length === null || fromFullest[0]?.remaining === 0) return length
   return usualSeconds.find(usual => Math.abs(usual - length) <= usual / 20) ?? null
@@ -305,17 +333,21 @@ function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly 
     : firsts.toSorted((a, b) => b.seconds - a.seconds)
   if (longest === undefined) return [unknown(path.join('.'), 'no response is the first of a window')]
   const { reply } = longest
+  // A short one may be that of the next request, unless windows are seen to begin anew.
+  const isSure = longest.seconds > longestRounding || firsts.filter(({ limit }) => limit === longest.limit).length > 1
   // If each first request tells the same length, it is nearly exact. A clock that a time is compared with is late.
   const isAgreed = firsts.length > 1 && firsts.every(first => longest.seconds - first.seconds <= oneSecond)
   const ahead = isAgreed && !isWait ? Math.min(...firsts.map(first => first.seconds)) : longest.seconds
   const seconds = ofBucket ? bucketLength(successes, rounding) : ahead
-  const about = isAgreed && !ofBucket ? { isExact: rounding.isExact, of: () => oneSecond } : rounding
+  const about =
+    isAgreed && !ofBucket && !rounding.isExact ? { isExact: rounding.isExact, of: () => oneSecond } : rounding
   const evidence = ofBucket
     ? 'its reset rises with each request'
     : `its reset is ${Math.round(longest.seconds)} s ahead`
   const usual = seconds === null ? undefined : usualSeconds.findLast(each => isAbout(each, seconds, about, isWait))
-  const isStated = seconds !== null && (ofBucket || (isAgreed && seconds > 0 && seconds <= maxWaitMs / 1_000))
-  const length = usual ?? (isStated ? Math.max(1, Math.round(seconds)) : null)
+  const isStated =
+    seconds !== null && (ofBucket || (isAgreed && seconds > exactMs / 1_000 && seconds <= maxWaitMs / 1_000))
+  const length = !isSure && !ofBucket ? null : (usual ?? (isStated ? Math.max(1, Math.round(seconds)) : null))
   if (length === null) return [unknown(path.join('.'), `${cite(reply)}: ${evidence}`)]
   return [value(path, length * 1_000, reply, `likely, since ${evidence}`)]
 }

@@ -31,6 +31,11 @@ export const unstatedLimit: Question = {
     const send = (ms: number) => asker.ask({ ...request, isBeyondLimit: true, isCounting: true, afterMs: ms })
     const found = asker.replies().some(isRefused) || (await countFrom(await send(0), maxAmount, send)).refused !== null
     if (!found) return { findings: [open] }
+    if (asker.isBrief)
+      return {
+        findings: [open, unknown('limits.further', 'would take minutes')],
+        known: { leftOut: ['a limit that no response states'] },
+      }
     const measured = await measure(send, async () => {
       const as: Partial<Ask> = { as: 'other', isBeyondLimit: true, isCounting: true }
       return asker.hasOtherCaller ? asker.ask({ ...request, ...as }) : null

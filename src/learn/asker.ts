@@ -66,6 +66,8 @@ export type AskerOptions = {
   /** null: no budget binds. */
   readonly budgetPico: bigint | null
   readonly maxCalls: number
+  /** The longest wait for all limits together. */
+  readonly maxWaitMs?: number
   /** The secret headers that the profile of the target adds. */
   readonly addedSecrets?: AddedSecrets | undefined
   /** Called before a wait for a limit of the target. */
@@ -99,8 +101,8 @@ const bounds: Bounds = {
 /** Five less than the document blocks for. */
 const maxFailures = 15
 const failureWindowMs = 31_000
-/** The longest wait for all limits together. */
-const maxWaitMs = 240_000
+/** The longest wait for all limits together, by default. */
+const longestWaitMs = 240_000
 /** To count a limit that is not stated, beyond the other bounds. */
 export const counting = { calls: 60, waitMs: 300_000 } as const
 /** After as many calls in a row without any response, the target is down. */
@@ -117,7 +119,7 @@ const tokensOfCall = 200
  */
 export function createAsker(options: AskerOptions): Asker {
   const { send, clock, caller, otherCaller = null, zeroBalanceKey, budgetPico, maxCalls } = options
-  const { addedSecrets, onWait = () => {} } = options
+  const { addedSecrets, maxWaitMs = longestWaitMs, onWait = () => {} } = options
   const replies: Answer[] = []
   const windows = new Map<string, Window>()
   /** In a row, by what limits them. */

@@ -35,7 +35,7 @@ type Learned = {
 
 /** Writes the profile to stdout, and what differs from the document to stderr. False if nothing could be learned. */
 export async function learnCommand(flags: LearnFlags): Promise<boolean> {
-  const found = await learnTarget(flags)
+  const found = await learnTarget({ ...flags, isBrief: false })
   if (typeof found === 'string') {
     process.stderr.write(`${found}\n`)
     return false
@@ -60,21 +60,21 @@ export function differencesText({ lesson, differences }: LearnedTarget): string 
 
 /** Asks the target, after it has said on stderr what that costs at most. A text says why nothing could be learned. */
 export async function learnTarget(
-  flags: Pick<LearnFlags, 'target' | 'budgetUsd' | 'demanded'>,
+  flags: Omit<LearnFlags, 'asJson'> & Pick<Lesson, 'isBrief'>,
 ): Promise<LearnedTarget | string> {
   const target = targetOf(flags.target)
   const budgetPico = budgetOf(flags.budgetUsd, target)
   const warning = plainTextWarning({ target })
   if (warning !== null) process.stderr.write(`${warning}\n`)
   const keys = keysOf(target)
-  const { demanded } = flags
+  const { demanded, isBrief } = flags
   const addedSecrets = demanded === null ? {} : loadAddedSecrets(demanded, process.env, false)
   // Similar addresses get nothing that only this target should get.
   const suggested = demanded === null ? await betterTarget(target) : null
   if (suggested !== null) return notThere(target, suggested)
   const cost = budgetPico === null ? 'no budget' : `at most $${formatPico(budgetPico)}`
   process.stderr.write(`Learning from ${target}: at most ${maxCalls + counting.calls} calls, ${cost}.\n`)
-  const lesson = await learnAt(target, keys, budgetPico, { demanded, addedSecrets })
+  const lesson = await learnAt(target, keys, budgetPico, { demanded, addedSecrets, isBrief })
   if (lesson.nothing !== null) {
     const isInvented = (process.env.TURNPIKE_KEYS ?? '').trim() === ''
     const hint = isInvented && lesson.nothing.includes('the key') ? ' No key was given; set TURNPIKE_KEYS.' : ''
@@ -109,7 +109,7 @@ async function learnAt(
   target: string,
   keys: LearnKeys,
   budgetPico: bigint | null,
-  additions: Pick<Parameters<typeof learn>[0], 'demanded' | 'addedSecrets'>,
+  additions: Pick<Parameters<typeof learn>[0], 'demanded' | 'addedSecrets' | 'isBrief'>,
 ): Promise<Lesson> {
   const clock = systemClock()
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 })

@@ -7,9 +7,9 @@ import { statedRequests } from '../observation/limit-scope.ts'
 import { tokenLimitProbes } from './ask-access.ts'
 import { isStreamAnswer } from './ask-chat.ts'
 import { isRpcAnswer, protocolProbes } from './ask-rpc.ts'
-import type { Answer } from './asker.ts'
+import { type Answer, isRefused } from './asker.ts'
 import type { Lesson } from './learn.ts'
-import { type ChatUse, standardMethods } from './question.ts'
+import { brief, type ChatUse, isService, standardMethods } from './question.ts'
 
 /** What decides how much a first scenario sends. */
 export type FirstLoad = {
@@ -24,18 +24,23 @@ export type FirstLoad = {
  * below the limits that it states.
  */
 export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: FirstLoad): string {
-  const calls = callsOf(lesson)
+  const counted = countedLimit(lesson)
+  const limit = counted?.amount ?? statedLimit(lesson)
+  const left = restOf(lesson, limit)
+  const leftOut = leftOutOf(lesson)
+  const calls = callsOf(lesson, left !== 0)
   const mix = `{ ${calls.map(([name, , weight = 1]) => `${name}: ${weight}`).join(', ')} }`
   const { sharesLimit, accountTier } = lesson.known
-  const counted = countedLimit(lesson)
   const { windowMs } = counted ?? lesson.contract.limits
-  const limit = counted?.amount ?? statedLimit(lesson)
-  const rate = rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs)
-  const once = onceCalls(lesson, calls)
+  const all = onceCalls(lesson, calls)
+  const once = left === null ? all : fittingOnce(all, left / 2)
   const last = calls.at(-1)?.[0] ?? ''
-  const edge = counted === null ? edgeOf(last, limit, windowMs, once) : null
-  const seconds = secondsOf(rate, edge === null ? 1 : 2)
-  const rules = rulesOf(lesson, edge !== null)
+  const edge = counted === null && left === null ? edgeOf(last, limit, windowMs, once) : null
+  const atLast = edge === null && counted === null ? lastStage(lesson, last, limit) : []
+  const { rate, seconds } = left
+    ? rateOfRest(left - requestsOf(once))
+    : rateWithin(rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs), lesson, edge !== null)
+  const rules = left === null ? rulesOf(lesson, edge !== null) : []
   const requests = Math.ceil((seconds * rate.perMinute) / 60) + requestsOf(once) + rules.length
   const list = edge !== null && calls.every(([name]) => name !== 'models') && lesson.replies.some(isModelList)
   return [
@@ -44,6 +49,9 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     ...yamlComment(
       'Written for one target, from what it answered. It sends what the target has, at a rate below the limits that it states.',
     ),
+    ...(leftOut.length === 0
+      ? []
+      : yamlComment(`Left out, since it would take longer than a minute: ${leftOut.join(', ')}.`)),
     'name: first',
     'question: Does the target keep what its profile promises?',
     'profile: profile.yaml',
@@ -59,21 +67,30 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
     ...once.flatMap(({ definitions }) => definitions.map(each => `  ${each}`)),
     '',
     'stages:',
-    ...(counted === null
-      ? waitStages(lesson, limit, edge === null ? requests : null, list)
-      : burstStages(last, counted)),
+    ...(counted !== null
+      ? burstStages(last, counted)
+      : left === null
+        ? waitStages(lesson, limit, edge === null ? requests : null, list)
+        : []),
     ...rulesStage(rules, limit),
     ...(edge?.atOnce ?? []),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
     `  - { name: steady, duration: ${seconds}s, shape: constant, rate: ${rate.text}, mix: ${mix} }`,
-    ...(edge?.oneByOne ?? onceStage(limit, once)),
+    ...(edge?.oneByOne ?? onceStage(left === null ? limit : null, once)),
+    ...atLast,
     ...(counted === null ? [] : overloadStage(last, counted)),
     '',
     ...(budgetUsd === null ? [] : ['# Twice the worst case of the forecast.', `budget: { usd: ${budgetUsd} }`, '']),
     'thresholds:',
     '  - { expect: violations == 0, why: The profile states each of these rules. }',
     '  - { expect: failed <= 5%, why: A network may break a few connections; more is an outage. }',
-    '  - { expect: unexpected-429 == 0, why: The target must accept what is within its limits. }',
+    ...(atLast.length === 0
+      ? ['  - { expect: unexpected-429 == 0, why: The target must accept what is within its limits. }']
+      : [
+          // A refusal at last may come of what was sent before the run.
+          '  - { expect: status(429) in steady == 0, why: The target must accept what is within its limits. }',
+          `  - { expect: status(429) of ${last} in limit > 0, why: The target must refuse what is above its limit. }`,
+        ]),
     '',
   ].join('\n')
 }
@@ -82,9 +99,48 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
 const arrivals = 12
 const [minSeconds, maxSeconds] = [12, 60]
 
-/** A part of that is enough where other stages send more. */
-const secondsOf = ({ perMinute }: FirstRate, parts: number): number =>
-  Math.ceil(Math.min(maxSeconds, Math.max(minSeconds, (arrivals * 60) / perMinute)) / parts)
+/** Half of the time is enough where other stages send more. */
+function rateWithin(rate: FirstRate, { isBrief }: Lesson, isHalved: boolean): FirstLoadOverTime {
+  const most = isBrief ? maxSeconds / 2 : maxSeconds
+  const seconds = Math.min(most, Math.max(minSeconds, (arrivals * 60) / rate.perMinute))
+  return { rate, seconds: Math.ceil(isHalved ? seconds / 2 : seconds) }
+}
+
+type FirstLoadOverTime = { readonly rate: FirstRate; readonly seconds: number }
+
+/** What is left of a limit whose next window is too far away. */
+function rateOfRest(left: number): FirstLoadOverTime {
+  const count = Math.max(1, Math.min(arrivals, Math.floor(share * left)))
+  const perMinute = (count * 60) / minSeconds
+  const reason = `The limit has at least ${left} requests left until its next window.`
+  return { rate: { text: `${perMinute}/m`, perMinute, reason }, seconds: minSeconds }
+}
+
+/**
+ * What is left of a limit, if a run within a minute cannot wait for its next window: 0 if it refuses now. null: the run may
+ * send what the limit allows.
+ */
+function restOf({ isBrief, known, replies, contract }: Lesson, limit: number | null): number | null {
+  if (!isBrief || isService(known)) return null
+  const limited = replies.findLast(
+    reply => isRefused(reply) || statedRequests(reply.headers, contract).remaining !== null,
+  )
+  if (limited === undefined) return null
+  if (limit !== null && contract.limits.windowMs <= brief.windowMs) return null
+  if (isRefused(limited)) return 0
+  return statedRequests(limited.headers, contract).remaining
+}
+
+/** What a first run within a minute leaves out. */
+export function leftOutOf(lesson: Lesson): readonly string[] {
+  const limit = statedLimit(lesson)
+  const isLater = lesson.isBrief && lastStage({ ...lesson, isBrief: false }, '', limit).length > 0
+  return [
+    ...lesson.leftOut,
+    ...(isLater && lastStage(lesson, '', limit).length === 0 ? [`the edge of a limit of ${limit} requests`] : []),
+    ...(restOf(lesson, limit) === 0 ? ['what a limit refuses now'] : []),
+  ]
+}
 
 /** Arrivals per minute where no limit is known, and where a larger one is. */
 const [modest, most] = [60, 300]
@@ -111,8 +167,9 @@ const tenths = (perMinute: number): number => Math.max(1, Math.floor(perMinute *
 type WrittenCall = readonly [name: string, call: string, weight?: number]
 
 /** The calls that the target answered, as a scenario writes them. */
-function callsOf({ known, replies, contract }: Lesson): readonly WrittenCall[] {
-  const { chat, rpc, networks, limits } = known
+function callsOf({ known, replies, contract }: Lesson, isLimited: boolean): readonly WrittenCall[] {
+  const { networks, limits } = known
+  const { chat, rpc } = isLimited ? known : { chat: null, rpc: null }
   const calls: WrittenCall[] = []
   if (chat !== null) {
     const size = sizeOf(chat)
@@ -248,9 +305,29 @@ function onceStage(limit: number | null, once: readonly OnceCall[]): readonly st
   return [`  - { name: once, duration: 1s, shape: sequence, calls: [${once.map(({ name }) => name).join(', ')}] }`]
 }
 
-/** Requests that are enough to exceed a limit. */
-const maxBurst = 25
+/** As many as fit. */
+const fittingOnce = (once: readonly OnceCall[], most: number): readonly OnceCall[] =>
+  once.filter((_, index) => requestsOf(once.slice(0, index + 1)) <= most)
+
+/** Requests that are enough to exceed a limit; where a window is not waited for; and where that takes long. */
+const [maxBurst, maxLateBurst] = [25, 120]
 const beyond = 3
+
+/** Exceeds a limit whose windows are not waited for, as the last thing, since nothing is left of it after that. */
+function lastStage(lesson: Lesson, call: string, limit: number | null): readonly string[] {
+  const { isBrief, contract } = lesson
+  const { windowMs } = contract.limits
+  const isKnown =
+    limit !== null && restOf(lesson, limit) !== 0 && !notPromised(contract).includes('limit.requests.enforced')
+  const isWaitedFor = windowMs <= (isBrief ? brief.windowMs : longestWindowMs) && (limit ?? 0) + beyond <= maxBurst
+  const isTooLong = isBrief && windowMs > longestWindowMs
+  if (!isKnown || isService(lesson.known) || isWaitedFor || isTooLong) return []
+  if (limit + beyond > (isBrief ? maxBurst : maxLateBurst)) return []
+  return [
+    `  # The limit is ${limit} requests, so at least ${beyond} of these must be refused.`,
+    `  - { name: limit, duration: 2s, shape: burst, size: ${limit + beyond}, exceed-tier: true, mix: { ${call}: 1 } }`,
+  ]
+}
 
 /**
  * A small limit is exceeded at once, when nothing before it counts. Then it is used up one by one, with the calls that are
@@ -266,7 +343,7 @@ function edgeOf(
   const burst = `duration: 2s, shape: burst, size: ${limit + beyond}, exceed-tier: true, mix: { ${call}: 1 }`
   // A falling rate: at its begin, and after about 0.5 and 1.6 windows, so that a refusal may begin a window, too.
   const againMs = 1.9 * windowMs
-  const fitting = once.filter((_, index) => requestsOf(once.slice(0, index + 1)) <= limit)
+  const fitting = fittingOnce(once, limit)
   const left = limit - requestsOf(fitting)
   const oneByOne = [...(left === 0 ? [] : [`${left} x ${call}`]), ...fitting.map(({ name }) => name)]
   const again = `duration: ${againMs}ms, shape: ramp, from: ${((4.1 * 60_000) / againMs).toFixed(2)}/m, to: 0.01/m`

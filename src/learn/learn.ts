@@ -1,18 +1,29 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
+import { statedRequests } from '../observation/limit-scope.ts'
 import { access, commonHeaders, errorLayout, strictness, tokenLimitRules } from './ask-access.ts'
 import { chatReplays, completion, stream, tokenLimits } from './ask-chat.ts'
 import { creditPlaces } from './ask-chat-credits.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
-import { limitDialect, limitEdge } from './ask-limits.ts'
+import { isBriefWindow, limitDialect, limitEdge } from './ask-limits.ts'
 import { limitLog, offer } from './ask-lists.ts'
 import { batches, invalidCalls, nodeRules, replays, singleCall } from './ask-rpc.ts'
 import { unstatedLimit } from './ask-unstated.ts'
-import { type Answer, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
+import { type Answer, type Ask, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
 import { type Difference, judgeAnswers } from './judge-answers.ts'
 import { detectPartial, learnedContract, loadable, type PartialService } from './learned-contract.ts'
-import { type Fact, type Known, type Question, type QuestionAsker, unknown, type ValuePath, value } from './question.ts'
+import {
+  brief,
+  type Fact,
+  isService,
+  type Known,
+  type Question,
+  type QuestionAsker,
+  unknown,
+  type ValuePath,
+  value,
+} from './question.ts'
 
 /** The maximum number of calls. */
 export const maxCalls = 60
@@ -66,6 +77,10 @@ export type Lesson = {
   readonly partial: PartialService | null
   readonly replies: readonly Answer[]
   readonly spentPico: bigint
+  /** Whether a first run follows within a minute. */
+  readonly isBrief: boolean
+  /** What was left out of a brief lesson, since it would take too long before a first run. */
+  readonly leftOut: readonly string[]
   /** Why there is nothing to write; null if something was learned. */
   readonly nothing: string | null
 }
@@ -75,11 +90,15 @@ export type Lesson = {
  * misbehaving target leaves values unknown.
  */
 export async function learn(
-  options: Omit<AskerOptions, 'maxCalls'> & { readonly demanded?: Contract | null },
+  options: Omit<AskerOptions, 'maxCalls' | 'maxWaitMs'> & {
+    readonly demanded?: Contract | null
+    /** Whether a first run follows within a minute: then long waits are left out, and a part of each limit is left. */
+    readonly isBrief?: boolean
+  },
 ): Promise<Lesson> {
-  const { clock } = options
+  const { clock, isBrief = false } = options
   const startedAtMs = clock.wallMs() - clock.nowMs()
-  const asker = createAsker({ ...options, maxCalls })
+  const asker = createAsker({ ...options, maxCalls, ...(isBrief && { maxWaitMs: brief.waitMs }) })
   const findings: Fact[] = [...demandedFacts(options.demanded ?? null)]
   const unjudged: Answer[] = []
   let known: Known = {
@@ -98,10 +117,11 @@ export async function learn(
     limitClauses: [],
     replayClauses: [],
     creditClauses: [],
+    leftOut: [],
   }
   for (const question of questions) {
     if (!question.applies(known)) continue
-    const conclusion = await question.answer(known, bounded(asker, question, askedContract(known)))
+    const conclusion = await question.answer(known, bounded(asker, question, known, isBrief))
     findings.push(...conclusion.findings.map(loadable))
     unjudged.push(...(conclusion.unjudged ?? []))
     known = { ...known, ...conclusion.known }
@@ -120,6 +140,11 @@ export async function learn(
     partial,
     replies,
     spentPico: asker.spentPico(),
+    isBrief,
+    leftOut: [
+      ...(isBrief && isLastPart(replies, { ...known, contract }) ? ['questions that need more of the limit'] : []),
+      ...known.leftOut,
+    ],
     nothing: isNothing(known) ? whyNothing(replies) : null,
   }
 }
@@ -181,16 +206,31 @@ function askedContract({ contract, models, chat, rpc, networks }: Known): Contra
 }
 
 /** A question cannot make more calls than it states. */
-function bounded(asker: Asker, { name, calls }: Question, contract: Contract): QuestionAsker {
+function bounded(asker: Asker, { name, calls }: Question, known: Known, isBrief: boolean): QuestionAsker {
+  const contract = askedContract(known)
   let made = 0
   return {
     ...asker,
-    ask: (request, change = each => each) =>
-      made++ < calls
-        ? asker.ask(request, change(contract))
-        : Promise.resolve(unsent(name, `not asked, because ${calls} calls are enough`)),
+    isBrief,
+    ask: async (request, change = each => each) => {
+      if (made++ >= calls) return unsent(name, `not asked, because ${calls} calls are enough`)
+      if (isBrief && !isList(request) && request.as !== 'anonymous' && isLastPart(asker.replies(), known))
+        return unsent(name, 'not asked, because a first run needs what is left of the limit')
+      return asker.ask(request, change(contract))
+    },
   }
 }
+
+/** Whether a first run within a minute needs what is left of a limit. */
+function isLastPart(replies: readonly Answer[], known: Known): boolean {
+  if (isService(known)) return false
+  const stated = replies.map(({ headers }) => statedRequests(headers, known.contract))
+  const { limit, remaining } = stated.findLast(each => each.remaining !== null) ?? { limit: null, remaining: null }
+  const isLast = remaining !== null && remaining <= brief.left(limit ?? Number.POSITIVE_INFINITY)
+  return isLast && !isBriefWindow(replies, known.contract)
+}
+
+const isList = ({ call }: Ask): boolean => ['models', 'networks', 'rate-limits', 'rate-limit-logs'].includes(call.kind)
 
 const moneyHeaders: readonly string[] = Object.values(moneyHeaderNames)
 const ownHeaders = [...['version', 'timestamp', 'host-name', 'model-id', 'model-name', 'model-router'], ...moneyHeaders]

@@ -64,6 +64,8 @@ export type Known = {
   readonly replayClauses: readonly ClauseId[]
   /** The clauses about credits that a target keeps whose balance falls by the costs that it states. */
   readonly creditClauses: readonly ClauseId[]
+  /** What would take too long before a first run. */
+  readonly leftOut: readonly string[]
 }
 
 export type LengthField = Contract['chat']['lengthField']
@@ -89,9 +91,14 @@ export type Conclusion = {
 }
 
 export type QuestionAsker = Pick<Asker, 'replies' | 'callsLeft' | 'hasZeroBalance' | 'hasOtherCaller'> & {
+  /** Whether a first run follows within a minute. */
+  readonly isBrief: boolean
   /** Asks by the contract that is learned so far, with these changes. */
   readonly ask: (ask: Ask, change?: (contract: Contract) => Contract) => Promise<Answer>
 }
+
+/** For a first verdict within a minute. `left`: what a first run needs of a limit whose window is longer than `windowMs`. */
+export const brief = { waitMs: 20_000, windowMs: 6_000, left: (limit: number) => Math.min(12, Math.ceil(limit / 2)) }
 
 export type Question = {
   readonly name: string

@@ -19,6 +19,7 @@ export type LearnFrom = {
   /** What a given profile says. */
   readonly demanded?: Contract
   readonly hasOtherCaller?: boolean
+  readonly isBrief?: boolean
   /** Replaces the connection to the reference service. */
   readonly over?: (service: Transport, clock: ManualClock) => Transport
 }
@@ -30,6 +31,7 @@ export async function learnFrom({
   budgetUsd = '1',
   demanded,
   hasOtherCaller = false,
+  isBrief = false,
   over,
 }: LearnFrom = {}): Promise<Learned> {
   const clock = manualClock()
@@ -52,6 +54,7 @@ export async function learnFrom({
       zeroBalanceKey: 'ref_zero-balance_learn',
       budgetPico: pico(budgetUsd),
       demanded: demanded ?? null,
+      isBrief,
     }),
   )
   return { ...lesson, ...learnedProfile(lesson, 'http://127.0.0.1:8402/api/v1'), tookMs: clock.nowMs() }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseProfile } from '../../contract/profile.ts'
 import { differencesText, learnTarget } from '../../learn/command.ts'
-import { firstScenario } from '../../learn/first-scenario.ts'
+import { firstScenario, leftOutOf } from '../../learn/first-scenario.ts'
 import type { Lesson } from '../../learn/learn.ts'
 import type { LearnedProfile } from '../../learn/profile-text.ts'
 import { isLoopback } from '../../lib/loopback.ts'
@@ -63,20 +63,32 @@ export async function initCommand(values: Values): Promise<number> {
       got: budgetUsd,
       expected: '--target with it, since nothing is sent without a target',
     })
+  const isThorough = values.thorough === true
+  if (target === null && isThorough)
+    throw new UsageError({
+      where: '--thorough',
+      got: 'true',
+      expected: '--target with it, since only a target is learned',
+    })
   const places = Object.entries({ ...forAll, ...forCi[text(values, 'ci') ?? 'github'] })
   const written = places.map(([, to]) => join(folder, to))
   assertNothingExists(written)
   const learned =
-    target === null ? null : await filesForTarget({ target, budgetUsd, demanded: demandedIn(profile) }, folder)
+    target === null
+      ? null
+      : await filesForTarget(
+          { target, budgetUsd, profile, demanded: demandedIn(profile), isBrief: !isThorough },
+          folder,
+        )
   const texts: Readonly<Record<string, string>> = learned?.files ?? {}
   for (const [from, to] of places) create(join(folder, to), texts[to] ?? readFileSync(join(examples, from)))
   if (learned !== null) process.stderr.write(learned.notes)
   if (wantsJson(values)) {
-    printJson(learned === null ? { written } : { written, next: learned.next })
+    printJson(learned === null ? { written } : { written, next: learned.next, later: learned.later })
     return exitCodes.pass
   }
   const listed = places.map(([, to]) => `  ${to}\n`).join('')
-  const steps = learned === null ? nextSteps : `\nNext:\n${learned.next}\n`
+  const steps = learned === null ? nextSteps : `\nNext:\n${learned.next}\n${laterText(learned)}`
   process.stdout.write(`Written${folder === '.' ? '' : ` to ${oneLine(folder)}`}:\n${listed}${steps}`)
   return exitCodes.pass
 }
@@ -128,17 +140,25 @@ function createFolder(path: string): void {
   mkdirSync(path)
 }
 
+const laterText = ({ leftOut, later }: TargetFiles): string =>
+  later === null
+    ? ''
+    : `\nLeft out, since it would take longer than a minute: ${leftOut.join(', ')}.\nIt is learned by:\n${later}\n`
+
 /** The files for one target, by their place in a project, and the command that runs them. */
 type TargetFiles = {
   readonly files: Readonly<Record<'turnpike/profile.yaml' | 'turnpike/scenario.yaml', string>>
   readonly next: string
+  readonly leftOut: readonly string[]
+  /** The command that learns what was left out; null: nothing was. */
+  readonly later: string | null
   /** What the target does differently, and what the next command may cost. */
   readonly notes: string
 }
 
 /** Learns the target. Throws a UsageError if nothing could be learned. */
 async function filesForTarget(
-  flags: Parameters<typeof learnTarget>[0] & { readonly target: string },
+  flags: Parameters<typeof learnTarget>[0] & { readonly target: string; readonly profile: string | null },
   folder: string,
 ): Promise<TargetFiles> {
   const learned = await learnTarget(flags)
@@ -152,6 +172,12 @@ async function filesForTarget(
   const { target, yaml } = learned
   const { scenario, worstUsd, unpriced } = scenarioFor(learned, learned.lesson, target)
   const isUnpriced = worstUsd === null && !isLoopback(target)
+  const leftOut = leftOutOf(learned.lesson)
+  const { budgetUsd, profile } = flags
+  const same = [
+    ...(profile === null ? [] : ['--profile', profile]),
+    ...(budgetUsd === null ? [] : ['--budget-usd', budgetUsd]),
+  ]
   const words = ['run', join(folder, 'turnpike/scenario.yaml'), '--target', target]
   const cost =
     worstUsd === null
@@ -159,7 +185,21 @@ async function filesForTarget(
       : `The next command costs at most $${worstUsd} by the prices of the profile.`
   return {
     files: { 'turnpike/profile.yaml': yaml, 'turnpike/scenario.yaml': scenario },
-    next: `turnpike ${[...words, ...(isUnpriced ? ['--budget-usd', 'unlimited'] : [])].map(shellWord).join(' ')}`,
+    next: commandOf([...words, ...(isUnpriced ? ['--budget-usd', 'unlimited'] : [])]),
+    leftOut,
+    later:
+      leftOut.length === 0
+        ? null
+        : commandOf([
+            'init',
+            join(folder, 'turnpike/thorough'),
+            '--thorough',
+            '--ci',
+            'none',
+            '--target',
+            target,
+            ...same,
+          ]),
     notes: `${differencesText(learned)}${cost}\n`,
   }
 }
@@ -186,6 +226,8 @@ export function scenarioFor(
 }
 
 const atLeastOneCent = (amount: bigint): bigint => (amount > 0n ? wholeCents(amount) : cent)
+
+const commandOf = (words: readonly string[]): string => `turnpike ${words.map(shellWord).join(' ')}`
 
 /** A word of a command line, in quotes where a shell would change it. */
 const shellWord = (word: string): string =>
