@@ -13,7 +13,18 @@ import { is2xx } from '../lib/numbers.ts'
 import { statedFurther, statedRequests } from '../observation/limit-scope.ts'
 import { chatAsk } from './ask-chat.ts'
 import type { Answer, Ask } from './asker.ts'
-import { findDialect, furtherFacts, windowFacts } from './find-dialect.ts'
+import {
+  exactMs,
+  findDialect,
+  furtherFacts,
+  isLimited,
+  isNoEnd,
+  lengthFacts,
+  longestRounding,
+  roundingOf,
+  windowFacts,
+  windowStatements,
+} from './find-dialect.ts'
 import {
   brief,
   type Conclusion,
@@ -33,9 +44,6 @@ export function limitedAsk({ chat, rpc }: Known): Ask | null {
   if (chat !== null) return chatAsk(chat.model)
   return rpc === null ? null : { call: rpcCall(rpc), worstPico: rpc.worstPico }
 }
-
-const isLimited = ({ observation, status }: Answer): boolean =>
-  (observation?.request.kind === 'chat' || observation?.request.kind === 'rpc') && is2xx(status)
 
 const ofRequests: readonly ClauseId[] = [
   'limit.requests.headers',
@@ -108,13 +116,13 @@ export const limitEdge: Question = {
   answer: async (known, asker) => {
     if (asker.isBrief && !isBriefWindow(asker.replies(), known.contract)) return withoutEdge(known, asker.replies())
     const { findings, known: seen } = await reachEdge(known, asker)
-    let facts = lengthFacts(asker.replies(), known)
+    let facts = lengthFacts(asker.replies(), known.contract)
     if (isUnknown(facts)) {
       await beginWindow(known, asker)
-      facts = lengthFacts(asker.replies(), known)
+      facts = lengthFacts(asker.replies(), known.contract)
     }
     const punished = punishmentIn(asker.replies(), known, facts)
-    const isOpen = isUnknown(facts) && !isServedAgain(asker.replies())
+    const isOpen = isUnknown(facts) && (!isServedAgain(asker.replies()) || facts.some(isNoEnd))
     const unkept = [...(isOpen ? ofWindows : []), ...(punished === null ? [] : ofResets)]
     const limitClauses = known.limitClauses.filter(clause => !unkept.includes(clause))
     const further = isOpen ? [] : furtherLengths(asker.replies(), known, facts)
@@ -132,7 +140,7 @@ export function isBriefWindow(replies: readonly Answer[], contract: Contract): b
 }
 
 function withoutEdge(known: Known, replies: readonly Answer[]): Conclusion {
-  const facts = lengthFacts(replies, known)
+  const facts = lengthFacts(replies, known.contract)
   const isOpen = !facts.some(({ kind }) => kind === 'value')
   const left = leftIn(replies, known)
   const isLong = facts.some(fact => fact.kind === 'value' && Number(fact.value) > maxWaitMs)
@@ -244,114 +252,6 @@ function waitFacts(reply: Answer, { contract }: Known): readonly Fact[] {
   return [unknown(path.join('.'), `${cite(reply)}: it states no wait in Retry-After${other}`)]
 }
 
-/** Some state the whole window as the wait, whatever is left of it. Without a reset, nothing else tells its length. */
-function waitedLength(replies: readonly Answer[], { limits }: Contract): readonly Fact[] {
-  const refused = replies.filter(({ status }) => status === 429)
-  const waits = new Set(refused.map(({ headers }) => statedWait(limitHeadersOf(limits), headers)))
-  const [waitMs = null] = waits
-  const [, second] = refused
-  if (second === undefined || waits.size > 1 || waitMs === null || !usualSeconds.includes(waitMs / 1_000)) return []
-  const evidence = `likely, since every 429 states a wait of ${waitMs / 1_000} s`
-  return [value(['limits', 'windowMs'], waitMs, second, evidence)]
-}
-
-/** Usual lengths of windows, in seconds. */
-const usualSeconds = [1, 5, 10, 15, 30, 60, 300, 600, 900, 1_800, 3_600, 86_400]
-
-/** What a response states about its window. `used`: requests of the window, with this one. */
-type WindowStatement = {
-  readonly reply: Answer
-  readonly used: number
-  readonly limit: number
-  readonly remaining: number
-  /** Until its reset. */
-  readonly seconds: number
-}
-
-function windowStatements(replies: readonly Answer[], contract: Contract, isWait: boolean): readonly WindowStatement[] {
-  return replies.flatMap(reply => {
-    const { limit, remaining, reset } = statedRequests(reply.headers, contract)
-    const nowMs = isWait ? 0 : Date.parse(reply.headers.date ?? '')
-    if (limit === null || remaining === null || reset === null || Number.isNaN(nowMs)) return []
-    return { reply, limit, remaining, used: limit - remaining, seconds: (reset - nowMs) / 1_000 }
-  })
-}
-
-/** How far a stated number of seconds is off: by its rounding, and by that of the clock that it is compared with. */
-type Rounding = { readonly isExact: boolean; readonly of: (length: number) => number }
-
-function roundingOf(stated: readonly WindowStatement[], isWait: boolean): Rounding {
-  const isExact = isWait && stated.some(({ seconds }) => !Number.isInteger(seconds))
-  return { isExact, of: length => (isExact ? exactMs / 1_000 : !isWait || length > 10 ? longestRounding : oneSecond) }
-}
-
-/** What a response may be late by. */
-const exactMs = 300
-/** A whole second, rounded up or down. */
-const oneSecond = 1.05
-/** Whole seconds of a reset, and of the clock that it is compared with. */
-const longestRounding = 2.05
-
-/** Whether responses are those of a bucket: its reset rises with each request. That of a window falls, or stays. */
-const isBucket = (accepted: readonly WindowStatement[], rounding: Rounding): boolean =>
-  accepted.some((each, index) => {
-    // The requests of others, and the end of a window, begin anew.
-    let first = index
-    while (first > 0 && accepted[first]?.used === (accepted[first - 1]?.used ?? 0) + 1) first--
-    return each.seconds - (accepted[first]?.seconds ?? 0) > rounding.of(each.seconds)
-  })
-
-/** How long a bucket that is empty needs until it is full, in seconds; null if whole seconds do not tell. */
-function bucketLength(accepted: readonly WindowStatement[], { isExact }: Rounding): number | null {
-  const fromFullest = accepted.filter(({ used }) => used > 0).toSorted((a, b) => b.used - a.used)
-  const lengths = fromFullest.map(({ seconds, limit, used }) => (seconds * limit) / used)
-  // A part of a request counts as a whole one, so the longest of them is the nearest. Some state only the next request.
-  if (isExact) return Math.min(...lengths.slice(0, 3)) < Math.max(...lengths) / 2 ? null : Math.max(...lengths)
-  const [length = null] = lengths
-  if (length === null || fromFullest[0]?.remaining === 0) return length
-  return usualSeconds.find(usual => Math.abs(usual - length) <= usual / 20) ?? null
-}
-
-/**
- * The length of a window by the resets. It is as long as the reset of its first request is away; a bucket that is empty is
- * full again after it.
- */
-function lengthFacts(replies: readonly Answer[], { contract }: Known): readonly Fact[] {
-  const { requests } = limitHeadersOf(contract.limits)
-  if (contract.sources['limits.windowMs'] === 'profile') return []
-  if (requests.reset === null) return waitedLength(replies, contract)
-  const isWait = statesWait(requests)
-  const stated = windowStatements(replies, contract, isWait)
-  const rounding = roundingOf(stated, isWait)
-  const path = ['limits', 'windowMs'] as const
-  // A limiter may punish: the reset of its 429s is later than the end of a window.
-  const successes = stated.filter(({ reply }) => is2xx(reply.status))
-  const ofBucket = isBucket(successes, rounding)
-  const firsts = successes.filter(({ used }) => used === 1)
-  const [longest] = ofBucket
-    ? successes.toSorted((a, b) => b.used - a.used)
-    : firsts.toSorted((a, b) => b.seconds - a.seconds)
-  if (longest === undefined) return [unknown(path.join('.'), 'no response is the first of a window')]
-  const { reply } = longest
-  // A short one may be that of the next request, unless windows are seen to begin anew.
-  const isSure = longest.seconds > longestRounding || firsts.filter(({ limit }) => limit === longest.limit).length > 1
-  // If each first request tells the same length, it is nearly exact. A clock that a time is compared with is late.
-  const isAgreed = firsts.length > 1 && firsts.every(first => longest.seconds - first.seconds <= oneSecond)
-  const ahead = isAgreed && !isWait ? Math.min(...firsts.map(first => first.seconds)) : longest.seconds
-  const seconds = ofBucket ? bucketLength(successes, rounding) : ahead
-  const about =
-    isAgreed && !ofBucket && !rounding.isExact ? { isExact: rounding.isExact, of: () => oneSecond } : rounding
-  const evidence = ofBucket
-    ? 'its reset rises with each request'
-    : `its reset is ${Math.round(longest.seconds)} s ahead`
-  const usual = seconds === null ? undefined : usualSeconds.findLast(each => isAbout(each, seconds, about, isWait))
-  const isStated =
-    seconds !== null && (ofBucket || (isAgreed && seconds > exactMs / 1_000 && seconds <= maxWaitMs / 1_000))
-  const length = !isSure && !ofBucket ? null : (usual ?? (isStated ? Math.max(1, Math.round(seconds)) : null))
-  if (length === null) return [unknown(path.join('.'), `${cite(reply)}: ${evidence}`)]
-  return [value(path, length * 1_000, reply, `likely, since ${evidence}`)]
-}
-
 /** Limits of tokens whose windows are those of requests: their resets are as far ahead. */
 function furtherLengths(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): readonly Fact[] {
   const length = facts.find(fact => fact.kind === 'value' && fact.path.join('.') === 'limits.windowMs')
@@ -372,12 +272,6 @@ function furtherLengths(replies: readonly Answer[], { contract }: Known, facts: 
     return value(['limits', 'further', name], { counts, amount, windowMs }, longest.reply, evidence)
   })
 }
-
-/** Whether a reset is that of a window of this length. What is left of a window is never more than all of it. */
-const isAbout = (length: number, seconds: number, rounding: Rounding, isWait: boolean): boolean =>
-  isWait
-    ? seconds <= length + 0.05 && length - seconds <= rounding.of(length)
-    : seconds - length <= rounding.of(length) && length - seconds <= oneSecond
 
 /** A limiter that punishes: the reset of a 429 is later than the end of a window, and its wait does not contradict it. */
 function punishmentIn(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): Fact | null {

@@ -101,6 +101,7 @@ const bounds: Bounds = {
 /** Five less than the document blocks for. */
 const maxFailures = 15
 const failureWindowMs = 31_000
+export const tooLong = 'not asked, because the limits of the target would need too long a wait'
 /** The longest wait for all limits together, by default. */
 const longestWaitMs = 240_000
 /** To count a limit that is not stated, beyond the other bounds. */
@@ -185,8 +186,7 @@ export function createAsker(options: AskerOptions): Asker {
     const others = call.kind === 'replay' && call.concurrent ? 1 : inFlight
     const waitMs = Math.max(isBeyondLimit ? 0 : windowEndMs(scope, others), failuresEndMs(), wallMs + afterMs) - wallMs
     if (waitMs > 0) {
-      if (waitedMs + waitMs > maxWaitMs + more.waitMs)
-        return 'not asked, because the limits of the target would need too long a wait'
+      if (waitedMs + waitMs > maxWaitMs + more.waitMs) return tooLong
       waitedMs += waitMs
       onWait(waitMs)
       await sleepUntil(clock, clock.nowMs() + waitMs)

@@ -10,7 +10,7 @@ import { isBriefWindow, limitDialect, limitEdge } from './ask-limits.ts'
 import { limitLog, offer } from './ask-lists.ts'
 import { batches, invalidCalls, nodeRules, replays, singleCall } from './ask-rpc.ts'
 import { unstatedLimit } from './ask-unstated.ts'
-import { type Answer, type Ask, type Asker, type AskerOptions, createAsker, unsent } from './asker.ts'
+import { type Answer, type Ask, type Asker, type AskerOptions, createAsker, tooLong, unsent } from './asker.ts'
 import { type Difference, judgeAnswers } from './judge-answers.ts'
 import { detectPartial, learnedContract, loadable, type PartialService } from './learned-contract.ts'
 import {
@@ -101,6 +101,7 @@ export async function learn(
   const asker = createAsker({ ...options, maxCalls, ...(isBrief && { maxWaitMs: brief.waitMs }) })
   const findings: Fact[] = [...demandedFacts(options.demanded ?? null)]
   const unjudged: Answer[] = []
+  let isCut = false
   let known: Known = {
     contract: learnedContract(findings, null),
     prefix: null,
@@ -121,7 +122,10 @@ export async function learn(
   }
   for (const question of questions) {
     if (!question.applies(known)) continue
-    const conclusion = await question.answer(known, bounded(asker, question, known, isBrief))
+    const conclusion = await question.answer(
+      known,
+      bounded(asker, question, known, isBrief, () => (isCut = isBrief)),
+    )
     findings.push(...conclusion.findings.map(loadable))
     unjudged.push(...(conclusion.unjudged ?? []))
     known = { ...known, ...conclusion.known }
@@ -141,10 +145,7 @@ export async function learn(
     replies,
     spentPico: asker.spentPico(),
     isBrief,
-    leftOut: [
-      ...(isBrief && isLastPart(replies, { ...known, contract }) ? ['questions that need more of the limit'] : []),
-      ...known.leftOut,
-    ],
+    leftOut: [...(isCut ? ['questions that need more of the limit'] : []), ...known.leftOut],
     nothing: isNothing(known) ? whyNothing(replies) : null,
   }
 }
@@ -206,7 +207,13 @@ function askedContract({ contract, models, chat, rpc, networks }: Known): Contra
 }
 
 /** A question cannot make more calls than it states. */
-function bounded(asker: Asker, { name, calls }: Question, known: Known, isBrief: boolean): QuestionAsker {
+function bounded(
+  asker: Asker,
+  { name, calls }: Question,
+  known: Known,
+  isBrief: boolean,
+  onCut: () => void,
+): QuestionAsker {
   const contract = askedContract(known)
   let made = 0
   return {
@@ -214,12 +221,15 @@ function bounded(asker: Asker, { name, calls }: Question, known: Known, isBrief:
     isBrief,
     ask: async (request, change = each => each) => {
       if (made++ >= calls) return unsent(name, `not asked, because ${calls} calls are enough`)
-      if (isBrief && !isList(request) && request.as !== 'anonymous' && isLastPart(asker.replies(), known))
-        return unsent(name, 'not asked, because a first run needs what is left of the limit')
-      return asker.ask(request, change(contract))
+      const isKept = isBrief && !isList(request) && request.as !== 'anonymous' && isLastPart(asker.replies(), known)
+      const reply = isKept ? unsent(name, keptForRun) : await asker.ask(request, change(contract))
+      if (reply.why === keptForRun || reply.why === tooLong) onCut()
+      return reply
     },
   }
 }
+
+const keptForRun = 'not asked, because a first run needs what is left of the limit'
 
 /** Whether a first run within a minute needs what is left of a limit. */
 function isLastPart(replies: readonly Answer[], known: Known): boolean {

@@ -98,7 +98,7 @@ export type QuestionAsker = Pick<Asker, 'replies' | 'callsLeft' | 'hasZeroBalanc
 }
 
 /** For a first verdict within a minute. `left`: what a first run needs of a limit whose window is longer than `windowMs`. */
-export const brief = { waitMs: 20_000, windowMs: 6_000, left: (limit: number) => Math.min(12, Math.ceil(limit / 2)) }
+export const brief = { waitMs: 13_000, windowMs: 5_000, left: (limit: number) => Math.min(12, Math.ceil(limit / 2)) }
 
 export type Question = {
   readonly name: string

@@ -77,7 +77,7 @@ describe('a gateway that states no limit', () => {
     const { learned, scenario, report, clauses } = await firstVerdict(silent(limit))
     expect(secondsOf(learned, scenario)).toBeLessThanOrEqual(58)
     expect([clauses, report.verdict], report.reasons.join('; ')).toEqual([[], 'pass'])
-    expect(leftOutOf(learned)).toEqual(['a limit that no response states', 'what a limit refuses now'])
+    expect(leftOutOf(learned).slice(-2)).toEqual(['a limit that no response states', 'what a limit refuses now'])
     expect(scenario).not.toContain('kind: chat')
   })
 })
