@@ -42,14 +42,22 @@ export type MutableHistogram = Histogram & {
 const US_PER_MS = 1000
 const NS_PER_MS = 1e6
 const HIGHEST_US = 3600 * 1000 * US_PER_MS
+/** A histogram grows when a value needs it: the whole range would take 94 KB, of which most stay empty. */
+const FIRST_HIGHEST_US = 2 ** 17
 const SIGNIFICANT_DIGITS = 3
 
 export function createHistogram(): MutableHistogram {
-  const hdr = new Int32Histogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
+  const hdr = new Int32Histogram(1, FIRST_HIGHEST_US, SIGNIFICANT_DIGITS)
   let clamped = 0
   let sumNs = 0
   let minMs = Number.POSITIVE_INFINITY
   let maxMs = Number.NEGATIVE_INFINITY
+
+  const addTo = (index: number, count: number) => {
+    if (index >= hdr.countsArrayLength) hdr.resize(Math.min(HIGHEST_US, 2 * bucketFloorUs(index)))
+    hdr.addToCountAtIndex(index, count)
+    hdr.addToTotalCount(count)
+  }
 
   const eachBucket = (visit: (index: number, count: number) => void) => {
     // Most of the range is above the largest value.
@@ -66,16 +74,14 @@ export function createHistogram(): MutableHistogram {
       const us = Math.round(ms * US_PER_MS)
       const within = Math.min(Math.max(us, 0), HIGHEST_US)
       if (within !== us) clamped++
-      hdr.addToCountAtIndex(bucketOf(within), 1)
-      hdr.addToTotalCount(1)
+      addTo(bucketOf(within), 1)
       const value = within === us ? ms : within / US_PER_MS
       sumNs += Math.round(value * NS_PER_MS)
       if (value < minMs) minMs = value
       if (value > maxMs) maxMs = value
     },
-    merge: ({ buckets, count, ...other }) => {
-      for (let at = 0; at < buckets.length; at += 2) hdr.addToCountAtIndex(buckets[at] ?? 0, buckets[at + 1] ?? 0)
-      hdr.addToTotalCount(count)
+    merge: ({ buckets, count: _, ...other }) => {
+      for (let at = 0; at < buckets.length; at += 2) addTo(buckets[at] ?? 0, buckets[at + 1] ?? 0)
       clamped += other.clamped
       sumNs += other.sumNs
       minMs = Math.min(minMs, other.minMs)
