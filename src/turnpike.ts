@@ -6,7 +6,7 @@ export type { TargetDiff as Diff } from './diff/compare-sides.ts'
 export { diffTargets as diff } from './diff/diff.ts'
 export type { Mistake } from './lib/usage-error.ts'
 export { UsageError } from './lib/usage-error.ts'
-export { defineScenario } from './library/define-scenario.ts'
+export { defineScenario } from './library/draft.ts'
 export type {
   DiffOptions,
   DiffProgress,

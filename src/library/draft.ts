@@ -12,11 +12,11 @@ import type { Plan } from '../plan/plan.ts'
 import type { Recording, Recordings } from '../plan/recorded-load.ts'
 import { type Discovery, discoveredContract, nothingDiscovered } from '../run/discovery.ts'
 import { parseScenario, profileNamedIn, readScenario, type WrittenScenario } from '../scenario/load-scenario.ts'
-import type { Scenario } from '../scenario/schema.ts'
+import type { Scenario, ScenarioInput } from '../scenario/schema.ts'
 import type { Recorded } from '../scenario/stage-schema.ts'
 import { readRecording } from '../storage/recorded-run.ts'
 import { readTrace } from '../traffic/read-trace.ts'
-import { assertNoSecret, type Secrets } from './secrets.ts'
+import { assertNoSecret, createSecrets, type Secrets } from './secrets.ts'
 import { profileFile, scenarioFile } from './shipped-files.ts'
 
 /** What overrides a scenario. null: what the scenario says, or the default. */
@@ -78,6 +78,19 @@ export function scenarioOf(scenario: unknown): NamedScenario {
   const { name } = scenario
   const isName = typeof name === 'string' && /^[a-z0-9-]{1,64}$/.test(name)
   return { written: scenario, file: isName ? `scenario ${name}` : 'scenario', isFile: false }
+}
+
+/**
+ * A scenario in TypeScript: what a scenario file holds, checked at once. Returns it unchanged. Throws a UsageError with
+ * every mistake and its place, such as `scenario nightly: calls.chat.kind`. Names of models and networks, and rates, are
+ * checked when it runs, because the target may state them.
+ */
+export function defineScenario(scenario: ScenarioInput): ScenarioInput {
+  const { written, file } = scenarioOf(scenario)
+  const named = profileNamedIn(written, file)
+  const contract = contractIn(named === null ? null : profileFile(named, null), createSecrets())
+  parseScenario(written, file, contract, () => true)
+  return scenario
 }
 
 /** The plan of a scenario. Throws a UsageError. */

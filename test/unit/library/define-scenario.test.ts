@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { UsageError } from '../../../src/lib/usage-error.ts'
-import { defineScenario } from '../../../src/library/define-scenario.ts'
+import { defineScenario } from '../../../src/library/draft.ts'
 import type { ScenarioInput } from '../../../src/scenario/schema.ts'
 
 const first: ScenarioInput = {

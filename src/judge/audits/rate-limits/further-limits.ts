@@ -19,7 +19,7 @@ import type { AuditContext } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import { unknownUse } from './hidden.ts'
 import { createLeakyLevel } from './limit-use.ts'
-import { createPossibleUse, createSums, type FurtherUse } from './recent-requests.ts'
+import { createPossibleUse, createSums, type FurtherUse } from './possible-use.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 import { describeEarly, type LimitRequest } from './window.ts'
 
