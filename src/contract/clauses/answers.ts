@@ -7,6 +7,7 @@ const optional = { unseen: 'no response had this header' } as const
 /** Headers of every response, then headers that depend on the request. */
 export const headerClauses = {
   'header.content-type': ['4.4', 'headers', 'Every response has Content-Type.'],
+  'header.content-type.body': ['4.4', ['lists', 'resources'], 'The Content-Type of a list or a resource is that of its body.', { exercisedBy: 'any' }],
   'header.date': [
     '4.4',
     'headers',

@@ -43,7 +43,12 @@ export const resourceClauses = {
     { source: 'profile', hides: ['another page was returned', ['header.pagination.items']] },
   ],
   'header.pagination.total-pages': ['4.4', 'resources', 'The pages together hold all items, and there are no further pages.', { source: 'profile' }],
-  'header.pagination.items': ['4.4', 'resources', 'A page holds the number of items that its headers state.', { source: 'profile' }],
+  'header.pagination.items': [
+    '4.4',
+    ['resources', 'consistency'],
+    'A page holds the number of items that its headers state, and no other page of the list holds the same.',
+    { source: 'profile' },
+  ],
   'header.content-disposition': ['4.4', 'resources', 'A file response states its disposition in Content-Disposition.', { source: 'profile' }],
   'header.request-timestamp': [
     '4.4',

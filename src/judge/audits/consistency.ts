@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { quote } from '../../lib/format.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { isChat } from '../../observation/requests/chat.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
 import { shownText } from '../checks/chat-json.ts'
+import { itemsOf, pageHeaders } from '../checks/resources.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { getOrAdd } from '../merge.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -26,6 +28,7 @@ export function createConsistencyAudit(
   const nameHeader = `${contract.headerPrefix}model-name`
   const names = new Map<string, FirstName>()
   const texts = new Map<string, ModelTexts>()
+  const pages = new Map<string, Page>()
   let offsetMs: number | null = null
   let stamp = ''
   let stampMs = Number.NaN
@@ -40,6 +43,7 @@ export function createConsistencyAudit(
       if (response === null || isFromGateway(response, contract)) return
       judgeDate(observation, response.headers.date ?? '')
       addText(observation)
+      addPage(observation)
       const modelId = response.headers[idHeader]
       const name = response.headers[nameHeader]
       if (modelId && name && is2xx(response.status)) judgeName(modelId, name, observation.id)
@@ -92,6 +96,25 @@ export function createConsistencyAudit(
     } else if (shown.finish === 'stop' && known.empty.length < maxKept) known.empty.push([id, shown.tokens])
   }
 
+  /** Two pages of an unchanged list have no item in common. */
+  function addPage({ id, request, response, caller }: Observation) {
+    if (request.kind !== 'resource' || response === null || !is2xx(response.status)) return
+    const [number, limit, total] = [pageHeaders.page, pageHeaders.limit, pageHeaders.total].map(
+      name => response.headers[name],
+    )
+    const items = itemsOf(response)
+    if (number === undefined || items === null || items.length < 2 || isDeepStrictEqual(items[0], items[1])) return
+    const list = [caller, request.resource, limit, total].join(' ')
+    const before = pages.get(list)
+    if (before === undefined) {
+      if (pages.size < maxModels) pages.set(list, { id, number, items })
+    } else if (before.number !== number) {
+      if (!isDeepStrictEqual(before.items, items)) return reporter.pass('header.pagination.items')
+      const message = `page ${quote(number)} has the same ${items.length} items as page ${quote(before.number)}, expected others`
+      reporter.fail('header.pagination.items', message, [before.id, id])
+    }
+  }
+
   function judgeName(modelId: string, name: string, id: number) {
     const first = names.get(modelId)
     if (first === undefined) {
@@ -134,6 +157,9 @@ function judgeTexts(
     reporter.fail('chat.usage.text', message, [id])
   }
 }
+
+/** A page of a list. */
+type Page = { readonly id: number; readonly number: string; readonly items: readonly unknown[] }
 
 type FirstName = { readonly name: string; readonly id: number }
 /** The first display name of each model, by its id. */

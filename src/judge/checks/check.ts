@@ -1,7 +1,9 @@
 import type { CheckName } from '../../contract/clause.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { ObservationOf, ObservedResponse } from '../../observation/observation.ts'
+import { quote } from '../../lib/format.ts'
+import type { Observation, ObservationOf, ObservedResponse } from '../../observation/observation.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
+import { is2xx, isJsonType } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Obstacle } from '../findings/obstacles.ts'
 
@@ -36,4 +38,24 @@ export function checkStatus<Clause extends string>(
   expect: Expect<Clause>,
 ): void {
   expect(clause, status === 200, () => `a success has status ${status}, expected 200`)
+}
+
+/** Many servers send JSON as text/plain, which contradicts neither. */
+const typeOfJson = /json|^text\/plain/i
+
+/** Checks that the type of a success is that of its body. A missing type violates its own clause. */
+export function checkBodyType(
+  { response, outcome }: Pick<Observation, 'response' | 'outcome'>,
+  expect: Expect<'header.content-type.body'>,
+): void {
+  const type = response?.headers['content-type']?.trim()
+  if (!type || response === null || outcome.kind !== 'answered' || !is2xx(response.status)) return
+  const { body } = response
+  const isJson = body.kind === 'json' && typeof body.value === 'object' && body.value !== null
+  if (!isJson && body.kind !== 'text') return
+  expect('header.content-type.body', isJson ? typeOfJson.test(type) : !isJsonType(type), () =>
+    isJson
+      ? `content-type is ${quote(type)} on JSON, expected application/json`
+      : `content-type is ${quote(type)} on a body that is no JSON, expected its own type`,
+  )
 }

@@ -4,7 +4,7 @@ import { quote } from '../../lib/format.ts'
 import { ownMember, toObject } from '../../lib/json.ts'
 import type { ListDescriptor } from '../../observation/requests/lists.ts'
 import { is2xx, jsonObject } from '../../observation/response.ts'
-import { type Check, expectFor } from './check.ts'
+import { type Check, checkBodyType, expectFor } from './check.ts'
 
 type Body = Readonly<Record<string, unknown>> | null
 
@@ -49,6 +49,7 @@ export const checkLists: Check<'lists', ListDescriptor> = (observation, contract
   // The ledger reads it.
   if (request.kind === 'balance') return
   if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
+  checkBodyType(observation, expectFor(reporter, id))
   const isSuccess = is2xx(response.status)
   const body = isSuccess ? jsonObject(response) : null
   const { clause, isReadable, wrong: wrongIn } = rules[request.kind]

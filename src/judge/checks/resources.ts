@@ -5,11 +5,11 @@ import type { ObservedResponse } from '../../observation/observation.ts'
 import type { ResourceDescriptor } from '../../observation/requests/resource.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
-import { type Check, expectFor } from './check.ts'
+import { type Check, checkBodyType, expectFor } from './check.ts'
 
 /** Checks responses that are neither chat nor RPC: whether the resource exists, and its headers. */
 export const checkResources: Check<'resources', ResourceDescriptor> = (
-  { response, request, id },
+  { response, request, id, outcome },
   contract,
   reporter,
 ) => {
@@ -33,6 +33,7 @@ export const checkResources: Check<'resources', ResourceDescriptor> = (
       () => `an embedding of ${quote(request.body?.input)} got status ${status}, expected a success`,
     )
   if (!is2xx(status)) return
+  checkBodyType({ response, outcome }, expect)
   if (resource.isPaginated) checkPages(response, request, id, reporter)
   checkDisposition(response, resource, id, reporter)
 }
@@ -64,7 +65,7 @@ function checkDisposition(
 
 type Voice = ClauseReporter<'resources'>
 
-const pageHeaders = {
+export const pageHeaders = {
   limit: 'x-pagination-limit',
   page: 'x-pagination-page',
   total: 'x-pagination-total',
@@ -99,7 +100,7 @@ function checkPages(response: ObservedResponse, request: ResourceDescriptor, id:
     () => `${totalPages} pages are stated for ${total} items with ${limit} per page, expected ${pages}`,
   )
 
-  const items = itemsOf(response)
+  const items = itemsOf(response)?.length ?? null
   if (items === null || !isRight) return
   const expected = Math.max(0, Math.min(limit, total - (page - 1) * limit))
   expect(
@@ -109,9 +110,9 @@ function checkPages(response: ObservedResponse, request: ResourceDescriptor, id:
   )
 }
 
-/** The number of items in a list, in either known position; null if the items are elsewhere, or too many to record. */
-function itemsOf({ body }: ObservedResponse): number | null {
+/** The items of a list, in either known position; null if they are elsewhere, or too many to record. */
+export function itemsOf({ body }: ObservedResponse): readonly unknown[] | null {
   if (body.kind !== 'json' || body.cut) return null
   const list = Array.isArray(body.value) ? body.value : toObject(body.value)?.data
-  return Array.isArray(list) ? list.length : null
+  return Array.isArray(list) ? list : null
 }

@@ -6,6 +6,7 @@ import {
   dropHeaders,
   header,
   isAny,
+  isOf,
   plus,
   type ReplyChange,
   type ReplyTest,
@@ -106,7 +107,20 @@ export const resourceLies = {
     ),
     'one-page-more': changePage('The number of pages is one too high.', setHeader(totalPages, plus(1))),
   },
+  'header.content-type.body': {
+    'limits-labelled-as-html': replies(
+      'The list of limits is labelled as HTML.',
+      isOf('rate-limits', 200),
+      addHeader('content-type', 'text/html'),
+    ),
+    'speech-labelled-as-json': header('Speech is labelled as JSON.', 'content-type', type =>
+      type.startsWith('audio/') ? 'application/json' : type,
+    ),
+  },
   'header.pagination.items': {
+    'first-items-on-each-page': changePage('Each page has the first items.', (reply, state, contract) =>
+      setFields(({ data }) => ({ data: allItems(Array.isArray(data) ? data.length : 0) }))(reply, state, contract),
+    ),
     'an-item-short': changePage(
       'Each page lacks its last item.',
       setFields(({ data }) => ({ data: Array.isArray(data) ? data.slice(0, -1) : data })),

@@ -96,3 +96,28 @@ test('a completion without a text fails if the model shows all tokens of its oth
   }
   for (const [why, observations] of Object.entries(spared)) expect(ofText(observations), why).toEqual([])
 })
+
+test('a page with the items of another page fails, unless the list has changed', () => {
+  const page = (number: number, items: readonly unknown[], total = 6) =>
+    observed(
+      { kind: 'resource', resource: 'characters', body: null, page: number, limit: 2, timestampMs: null },
+      responseOf(
+        200,
+        { object: 'list', data: items },
+        { 'x-pagination-page': `${number}`, 'x-pagination-limit': '2', 'x-pagination-total': `${total}` },
+      ),
+    )
+  const ofPages = (...pages: readonly Observation[]) =>
+    judge(pages).found.filter(message => message.startsWith('header.pagination.items'))
+  const [first, second] = [
+    [{ id: 'a' }, { id: 'b' }],
+    [{ id: 'c' }, { id: 'd' }],
+  ]
+  expect(ofPages(page(1, first), page(2, first))).toEqual([
+    'header.pagination.items: page "2" has the same 2 items as page "1", expected others',
+  ])
+  expect(ofPages(page(1, first), page(2, second), page(1, first))).toEqual([])
+  expect(ofPages(page(1, first), page(2, first, 8)), 'two more items came first').toEqual([])
+  const alike = [{ amount: 0 }, { amount: 0 }]
+  expect(ofPages(page(1, alike), page(2, alike)), 'items without an id').toEqual([])
+})

@@ -100,3 +100,21 @@ describe('lists in the public layout', () => {
     publicLayout,
   )
 })
+
+describe('the type of a list', () => {
+  const typed = (body: unknown, type: string) =>
+    observed({ kind: 'networks' }, responseOf(200, body, { 'content-type': type }))
+  const list = { networks: ['base-mainnet'] }
+  passesEach({
+    'that of JSON': typed(list, 'application/json; charset=utf-8'),
+    'that of a kind of JSON': typed(list, 'application/vnd.acme+json'),
+    'that of plain text': typed(list, 'text/plain'),
+  })
+  failsEach({
+    'that of a page': [
+      'header.content-type.body',
+      'content-type is "text/html" on JSON, expected application/json',
+      typed(list, 'text/html'),
+    ],
+  })
+})

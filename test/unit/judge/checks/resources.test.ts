@@ -70,6 +70,11 @@ describe('resources', () => {
   })
 
   failsEach({
+    'speech that is labelled as JSON': [
+      'header.content-type.body',
+      'content-type is "application/json" on a body that is no JSON, expected its own type',
+      answered('speech', speech({ 'content-type': 'application/json' })),
+    ],
     'a missing resource': [
       'resource.offered',
       'POST /embeddings got status 404, expected the resource embeddings',
@@ -213,7 +218,8 @@ describe('resources', () => {
   test.each([null, 7, 'text', [], { data: 7 }, { data: null }])(
     'a list that is %j does not fail the count of its items',
     body => {
-      const found = failedClauses(answered('characters', responseOf(200, body, pages(3, 1, 7, 3))))
+      const type = body === 'text' ? { 'content-type': 'text/plain' } : {}
+      const found = failedClauses(answered('characters', responseOf(200, body, { ...pages(3, 1, 7, 3), ...type })))
       expect(Object.keys(found).filter(clause => clause !== 'header.pagination.items')).toEqual([])
     },
   )
