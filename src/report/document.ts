@@ -384,7 +384,6 @@ export const reportJsonSchema = (): object =>
 /** The content of `report.json`. */
 export type Report = DeepReadonly<z.infer<typeof reportSchema>>
 
-export type RunFacts = Report['run']
 export type LoadFacts = Report['load']
 export type WorkerFacts = LoadFacts['workers'][number]
 export type CallFacts = Report['calls'][number]

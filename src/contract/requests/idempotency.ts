@@ -3,7 +3,6 @@ import { headerName, milliseconds, open, pattern } from '../fields.ts'
 
 /** Requests that a service may answer again for their key. resource: any other POST */
 const repeatable = ['rpc', 'chat', 'resource'] as const
-export type Repeatable = (typeof repeatable)[number]
 
 const status = z.int().min(400).max(499)
 
