@@ -141,7 +141,8 @@ export function isBriefWindow(replies: readonly Answer[], contract: Contract): b
 
 function withoutEdge(known: Known, replies: readonly Answer[]): Conclusion {
   const facts = lengthFacts(replies, known.contract)
-  const isOpen = !facts.some(({ kind }) => kind === 'value')
+  const isKnown = known.contract.sources['limits.windowMs'] === 'profile'
+  const isOpen = !isKnown && !facts.some(({ kind }) => kind === 'value')
   const left = leftIn(replies, known)
   const isLong = facts.some(fact => fact.kind === 'value' && Number(fact.value) > maxWaitMs)
   const isNear = left !== null && left + beyond <= maxToEdge && !isLong
@@ -277,16 +278,22 @@ function furtherLengths(replies: readonly Answer[], { contract }: Known, facts: 
 function punishmentIn(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): Fact | null {
   const limits = limitHeadersOf(contract.limits)
   const length = facts.find(fact => fact.kind === 'value' && fact.path.join('.') === 'limits.windowMs')
-  if (length?.kind !== 'value' || !statesWait(limits.requests)) return null
+  if (length?.kind !== 'value' || limits.requests.reset === null) return null
+  const isWait = statesWait(limits.requests)
   const windowMs = Number(length.value)
-  const punished = replies.find(({ status, headers }) => {
+  const aheadOf = (headers: Answer['headers']): number | null => {
     const { reset } = statedRequests(headers, contract)
+    const aheadMs = reset === null ? null : reset - (isWait ? 0 : Date.parse(headers.date ?? ''))
+    return aheadMs === null || Number.isNaN(aheadMs) ? null : aheadMs
+  }
+  const punished = replies.find(({ status, headers }) => {
+    const reset = aheadOf(headers)
     const waitMs = statedWait({ retryAfter: 'seconds' }, headers)
     const isLater = status === 429 && reset !== null && reset > windowMs + longestRounding * 1_000
-    return isLater && (waitMs === null || Math.abs(waitMs - reset) <= 1_000)
+    return isLater && (waitMs === null || Math.abs(waitMs - reset) <= (isWait ? 1_000 : longestRounding * 1_000))
   })
   if (punished === undefined) return null
-  const seconds = (statedRequests(punished.headers, contract).reset ?? 0) / 1_000
+  const seconds = (aheadOf(punished.headers) ?? 0) / 1_000
   const why = `${cite(punished)}: a refusal lasts ${seconds} s, longer than a window of ${windowMs / 1_000} s`
   return unknown('limits: the waits of refusals', why)
 }

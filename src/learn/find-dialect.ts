@@ -276,13 +276,16 @@ export function lengthFacts(replies: readonly Answer[], contract: Contract): rea
   if (longest === undefined) return [unknown(path.join('.'), 'no response is the first of a window')]
   const { reply } = longest
   // Some state the time until the next request instead.
-  if (!ofBucket && longest.seconds > 0 && !beginsAnew(longest, successes, replies))
+  if (!ofBucket && longest.seconds > 0 && !beginsAnew(longest, successes, replies, rounding))
+    return [unknown(path.join('.'), `${cite(reply)}: ${noWindowBegins}`)]
+  const bucketSeconds = ofBucket ? bucketLength(successes, rounding) : null
+  if (ofBucket && (bucketSeconds === null || !fillsUp(bucketSeconds, successes, rounding)))
     return [unknown(path.join('.'), `${cite(reply)}: ${noWindowBegins}`)]
   const isSure = ofBucket || longest.seconds > longestRounding || firsts.length > 1
   // If each first request tells the same length, it is nearly exact. A clock that a time is compared with is late.
   const isAgreed = firsts.length > 1 && firsts.every(first => longest.seconds - first.seconds <= oneSecond)
   const ahead = isAgreed && !isWait ? Math.min(...firsts.map(first => first.seconds)) : longest.seconds
-  const seconds = ofBucket ? bucketLength(successes, rounding) : ahead
+  const seconds = bucketSeconds ?? ahead
   const about =
     isAgreed && !ofBucket && !rounding.isExact ? { isExact: rounding.isExact, of: () => oneSecond } : rounding
   const evidence = ofBucket
@@ -302,21 +305,31 @@ const isAbout = (length: number, seconds: number, rounding: Rounding, isWait: bo
     ? seconds <= length + 0.05 && length - seconds <= rounding.of(length)
     : seconds - length <= rounding.of(length) && length - seconds <= oneSecond
 
+/** Whether each response of a bucket states the time until it is full. */
+const fillsUp = (length: number, successes: readonly WindowStatement[], rounding: Rounding): boolean =>
+  successes.every(({ seconds, used, limit }) => {
+    const [least, most] = [(length * (used - 1)) / limit, (length * used) / limit]
+    return seconds > least - rounding.of(seconds) && seconds < most + rounding.of(seconds)
+  })
+
 const noWindowBegins = 'no window begins where its reset is'
 /** Whether what is stated cannot be the end of a window, but of something else. */
 export const isNoEnd = (fact: Fact): boolean => fact.kind === 'unknown' && fact.why.endsWith(noWindowBegins)
 
-/** Whether the first response after the end that a statement names counts no request from before it. */
+/** Whether each response after the end that a statement names counts requests of one window at most. */
 function beginsAnew(
   { reply, seconds }: WindowStatement,
   successes: readonly WindowStatement[],
   replies: readonly Answer[],
+  rounding: Rounding,
 ): boolean {
-  const endMs = sentMs(reply) + seconds * 1_000
-  const first = successes.find(each => sentMs(each.reply) > endMs + longestRounding * 1_000)
-  if (first === undefined) return true
-  const since = replies.filter(each => sentMs(each) > endMs - longestRounding * 1_000 && each.call <= first.reply.call)
-  return first.used <= since.length
+  const lengthMs = (seconds + rounding.of(seconds)) * 1_000
+  const after = successes.filter(each => sentMs(each.reply) > sentMs(reply) + lengthMs)
+  return after.every(each => {
+    const nowMs = sentMs(each.reply)
+    const inWindow = replies.filter(other => sentMs(other) <= nowMs && sentMs(other) > nowMs - lengthMs)
+    return each.used <= inWindow.length
+  })
 }
 
 const sentMs = ({ observation }: Answer): number => observation?.sentMs ?? 0

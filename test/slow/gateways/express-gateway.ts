@@ -6,7 +6,10 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { TestContext } from 'vitest'
 
 /** The limiter of a public package, and the standard of its headers. */
-export const limiters = ['legacy', 'draft-6', 'draft-7', 'draft-8', 'rate-limiter-flexible'] as const
+export const limiters = [
+  ...(['legacy', 'draft-6', 'draft-7', 'draft-8'] as const),
+  ...(['rate-limiter-flexible', 'rate-limiter-flexible-evenly', 'rate-limiter-flexible-blocking'] as const),
+] as const
 export type Limiter = (typeof limiters)[number]
 
 /** What a gateway does to a response, or instead of its limiter. */
@@ -24,8 +27,15 @@ export const windowMs = 5_000
 
 const keyOf = (request: Request): string => request.headers.authorization ?? 'anonymous'
 
-const flexible = (points: number): RequestHandler => {
-  const limiter = new RateLimiterMemory({ points, duration: windowMs / 1_000 })
+/** What it does beside a fixed window: it delays requests, so that they are spread over it, or a refusal lasts longer. */
+const flexibly = {
+  'rate-limiter-flexible': {},
+  'rate-limiter-flexible-evenly': { execEvenly: true, execEvenlyMinDelayMs: 20 },
+  'rate-limiter-flexible-blocking': { blockDuration: 8 },
+} as const
+
+const flexible = (kind: keyof typeof flexibly, points: number): RequestHandler => {
+  const limiter = new RateLimiterMemory({ points, duration: windowMs / 1_000, ...flexibly[kind] })
   return async (request, response, next) => {
     const state = await limiter.consume(keyOf(request)).catch((refused: unknown) => refused)
     if (!(state instanceof RateLimiterRes)) return next(state)
@@ -40,7 +50,7 @@ const flexible = (points: number): RequestHandler => {
   }
 }
 
-const usual = (kind: Exclude<Limiter, 'rate-limiter-flexible'>, enforced: number): RequestHandler =>
+const usual = (kind: Exclude<Limiter, keyof typeof flexibly>, enforced: number): RequestHandler =>
   rateLimit({
     windowMs,
     limit: enforced,
@@ -73,7 +83,10 @@ export async function startGateway(
   const enforced = bug.enforces ?? limit
   app.use(
     '/v1/chat',
-    bug.instead?.() ?? (kind === 'rate-limiter-flexible' ? flexible(enforced) : usual(kind, enforced)),
+    bug.instead?.() ??
+      (kind in flexibly
+        ? flexible(kind as keyof typeof flexibly, enforced)
+        : usual(kind as Exclude<Limiter, keyof typeof flexibly>, enforced)),
   )
   let made = 0
   app.post('/v1/chat/completions', (request, response) => {

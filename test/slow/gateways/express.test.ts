@@ -43,6 +43,8 @@ const dialects = {
   'draft-7': 'draft7',
   'draft-8': 'ietf',
   'rate-limiter-flexible': 'github',
+  'rate-limiter-flexible-evenly': 'github',
+  'rate-limiter-flexible-blocking': 'github',
 } as const satisfies Readonly<Record<Limiter, string>>
 
 describe.concurrent('an honest gateway is learned and accused of nothing', () => {
