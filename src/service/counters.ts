@@ -160,7 +160,8 @@ function gcra(limit: number, windowMs: number): Counter {
   const intervalMs = windowMs / limit
   let scheduledMs = 0
   return {
-    used: nowMs => Math.ceil(Math.max(0, scheduledMs - nowMs) / intervalMs),
+    // An interval is rarely a whole number, and Unix times have few digits behind the point.
+    used: nowMs => Math.ceil(Math.max(0, (scheduledMs - nowMs) / intervalMs - 0.001)),
     add: (nowMs, amount = 1) => {
       scheduledMs = Math.max(scheduledMs, nowMs) + intervalMs * amount
     },
