@@ -1,3 +1,4 @@
+import type { Clause } from '../contract/clause.ts'
 import { type ClauseId, clauseIds, clauses } from '../contract/clauses.ts'
 import { clausesMatching } from '../contract/promises.ts'
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
@@ -97,8 +98,11 @@ function callsFor(
   return exercising?.filter(name => sent.includes(name)) ?? null
 }
 
+const isOfAnyCall = ({ exercisedBy }: Clause): boolean => exercisedBy === 'any'
+
 /** The calls whose responses these clauses are about; null if other calls may exercise one of them. */
 export function callsExercising(judged: readonly ClauseId[], calls: Plan['calls']): readonly string[] | null {
+  if (judged.some(id => isOfAnyCall(clauses[id]))) return null
   const judges = new Set(judged.flatMap(id => clauses[id].judges))
   if ([...judges].some(judge => !judgesOfKinds.has(judge))) return null
   const isExercising = (call: Call) =>
