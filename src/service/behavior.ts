@@ -52,6 +52,8 @@ export type Behavior = RulesOfParts & {
   readonly canPay: (account: Account, pico: bigint) => boolean
 
   readonly isFailure: (status: number) => boolean
+  /** How many failures a failed request counts as. */
+  readonly failureWeight: (status: number) => number
   /** `blocks`: how often the caller was blocked before. */
   readonly toleratesFailures: (failures: number, blocks: number) => boolean
   /** Whether a failure of that age still counts when the status of another request is known. */
@@ -183,6 +185,7 @@ export function defaultBehavior(contract: Contract): Behavior {
 
     isFailure: status =>
       abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,
+    failureWeight: () => 1,
     toleratesFailures: failures => failures <= abuse.failures,
     isRemembered: ageMs => ageMs < abuse.windowMs,
     failureScope: abuse.scope === 'model' ? failureScopeOf : () => 'account',

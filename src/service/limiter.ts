@@ -202,7 +202,7 @@ export function abuseBlock(contract: Contract, behavior: Behavior, limits: Limit
       const failedMs = record.failedMs.filter(atMs => behavior.isRemembered(arrivedMs - atMs, status))
       record.failedMs = failedMs
       if (!behavior.isFailure(status)) return
-      record.failedMs = [...failedMs, arrivedMs]
+      record.failedMs = [...failedMs, ...Array(behavior.failureWeight(status)).fill(arrivedMs)]
       if (behavior.toleratesFailures(record.failedMs.length, record.blocks)) return
       record.blockedUntilMs = arrivedMs + behavior.blockMs(record.blocks++)
       record.failedMs = []

@@ -60,15 +60,9 @@ export const abuseLies = {
       [...early, 'abuse.ends'],
       always('More than 10 failures block.', { toleratesFailures: failures => failures <= 10 }),
     ),
-    'media-types-count-twice': row('A 415 counts as two failures.', honest => ({
-      finish: (reply, state) => {
-        const finished = honest.finish(reply, state)
-        if (finished.status === 415)
-          for (const record of state.account?.records.values() ?? [])
-            record.failedMs = [...record.failedMs, state.arrivedMs]
-        return finished
-      },
-    })),
+    'media-types-count-twice': always('A 415 counts as two failures.', {
+      failureWeight: status => (status === 415 ? 2 : 1),
+    }),
     'failure-counts-for-a-minute': alsoViolating(
       early,
       always('A failure counts for a minute.', { isRemembered: ageMs => ageMs < 60_000 }),
