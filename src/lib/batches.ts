@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts'
+
 export type Batch<Item> = {
   readonly add: (item: Item) => void
   /** Handles all waiting items. Call it before reading anything that `handle` writes. */
@@ -61,13 +63,15 @@ const sliceMs = 1
 
 /**
  * Defers work to the turn of the event loop after the next one. By then, everything that has arrived is read, and the
- * resulting requests are written.
+ * resulting requests are written. The time is over, too, when a precise timer of the clock is due, which then wakes.
  */
-export const whenIdle: Defer = work => {
-  setImmediate(() =>
-    setImmediate(() => {
-      const endMs = performance.now() + sliceMs
-      work(() => performance.now() < endMs)
-    }),
-  )
-}
+export const whenIdle =
+  ({ nowMs, wakeDue }: Pick<Clock, 'nowMs' | 'wakeDue'>): Defer =>
+  work => {
+    setImmediate(() =>
+      setImmediate(() => {
+        const endMs = performance.now() + sliceMs
+        work(() => performance.now() < endMs && !wakeDue(nowMs()))
+      }),
+    )
+  }

@@ -13,9 +13,9 @@ export type Clock = {
   readonly atPrecisely: (dueMs: number, wake: () => void) => Cancel
   /**
    * Wakes the first that `atPrecisely` waits for if it is due at `nowMs`, once the work in progress has returned. Call it between
-   * pieces of long work. What was due when it was given waits for the next turn of the event loop.
+   * pieces of long work. Returns whether one is due. What was due when it was given waits for the next turn of the event loop.
    */
-  readonly wakeDue: (nowMs: number) => void
+  readonly wakeDue: (nowMs: number) => boolean
 }
 
 export type Cancel = () => void
@@ -157,13 +157,15 @@ function preciseTimers(nowMs: () => number): Pick<Clock, 'atPrecisely' | 'wakeDu
     },
     wakeDue: atMs => {
       const first = waiting.first()
-      if (isWaking || first === undefined || first.dueMs > atMs) return
+      if (first === undefined || first.dueMs > atMs) return false
+      if (isWaking) return true
       isWaking = true
       queueMicrotask(() => {
         isWaking = false
         const timer = waiting.takeDue(atMs)
         if (timer !== null) fire(timer)
       })
+      return true
     },
   }
 }

@@ -43,7 +43,7 @@ export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualCloc
     wallMs: () => startWallMs + now,
     at,
     atPrecisely: at,
-    wakeDue: () => {},
+    wakeDue: () => false,
     advanceTo: async ms => {
       await settle()
       while (await step(ms));

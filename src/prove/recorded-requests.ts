@@ -91,7 +91,7 @@ function replay(
     wallMs: () => wallMs,
     at: never,
     atPrecisely: never,
-    wakeDue: never,
+    wakeDue: () => false,
   })
   const replies: (Reply | null)[] = []
   return requests.every(event => {

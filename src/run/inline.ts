@@ -76,7 +76,14 @@ export function inlineIo({
   saturate = async () => {},
   log = null,
 }: Pick<WorkerIo, 'clock' | 'transport'> & Partial<Pick<WorkerIo, 'saturate' | 'log'>>): RunIo {
-  const startWorker = startInline({ clock, transport, saturate, log, defer: whenIdle, eventLoopDelayMs: () => null })
+  const startWorker = startInline({
+    clock,
+    transport,
+    saturate,
+    log,
+    defer: whenIdle(clock),
+    eventLoopDelayMs: () => null,
+  })
   const never = new AbortController().signal
   return {
     clock,

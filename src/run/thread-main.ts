@@ -57,7 +57,7 @@ async function serve(job: WorkerJob): Promise<void> {
       signer: signing?.signer ?? createSigner(signerJobOf(job)),
       saturate: await saturate(baseUrl),
       log: job.logFile === null ? null : await openLog(job.logFile, { ...info, ...shard }, clock),
-      defer: whenIdle,
+      defer: whenIdle(clock),
       eventLoopDelayMs: eventLoop.delayMs,
       stalls,
       reportSearch: search => post({ search }),

@@ -119,7 +119,7 @@ async function drive(stages: readonly WarmUpStage[], isFirst: boolean, round: Ro
     transport: transport.send,
     saturate: await io.saturate(baseUrl),
     log: plan.record === 'none' ? null : writeLog(nowhere, head, clock),
-    defer: whenIdle,
+    defer: whenIdle(clock),
     eventLoopDelayMs: () => null,
   })
   const planned = warmUpPlan(plan, stages, terms)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createBatch, whenIdle } from '../../../src/lib/batches.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 
 test('createBatch handles items in batches, each once and in order', () => {
   const handled: number[] = []
@@ -85,7 +86,7 @@ describe('a deferred batch', () => {
 test('whenIdle runs work after the rest of this turn of the event loop', async () => {
   const order: string[] = []
   await new Promise<void>(resolve => {
-    whenIdle(() => {
+    whenIdle(systemClock())(() => {
       order.push('work')
       resolve()
     })
@@ -96,11 +97,39 @@ test('whenIdle runs work after the rest of this turn of the event loop', async (
 
 test('whenIdle limits the time of work', async () => {
   const spentMs = await new Promise<number>(resolve => {
-    whenIdle(hasTime => {
+    whenIdle(systemClock())(hasTime => {
       const startedMs = performance.now()
       while (hasTime());
       resolve(performance.now() - startedMs)
     })
   })
   expect(spentMs).toBeGreaterThan(0)
+})
+
+test('the time of whenIdle ends when an arrival is due, which is then sent before anything else', async () => {
+  const order: string[] = []
+  let dueMs = Number.POSITIVE_INFINITY
+  const clock = {
+    nowMs: () => 5,
+    wakeDue: (nowMs: number) => {
+      if (nowMs < dueMs) return false
+      queueMicrotask(() => order.push('sent'))
+      return true
+    },
+  }
+  await new Promise<void>(resolve => {
+    const items = createBatch<number>(
+      64,
+      item => {
+        order.push(`judged ${item}`)
+        // An arrival gets due while the first items are judged.
+        dueMs = 5
+        if (item === 63) resolve()
+      },
+      whenIdle(clock),
+    )
+    for (let item = 0; item < 64; item++) items.add(item)
+  })
+  expect(order.indexOf('sent')).toBe(1)
+  expect(order.filter(each => each !== 'sent')).toEqual(Array.from({ length: 64 }, (_, item) => `judged ${item}`))
 })

@@ -205,10 +205,10 @@ describe('wakeDue', () => {
     vi.advanceTimersByTime(6)
     const seen: number[][] = []
     for (let chunk = 0; chunk < 3; chunk++) {
-      clock.wakeDue(6)
-      clock.wakeDue(6)
+      const isDue = [clock.wakeDue(6), clock.wakeDue(6)]
       seen.push([...woken])
       await Promise.resolve()
+      expect(isDue, `chunk ${chunk}`).toEqual(chunk < 2 ? [true, true] : [false, false])
     }
     expect(seen).toEqual([[], [5], [5, 6]])
     expect(woken).toEqual([5, 6])

@@ -13,7 +13,7 @@ function lateClock() {
     }
   }
   return {
-    clock: { nowMs: () => now, wallMs: () => now, at, atPrecisely: at, wakeDue: () => {} } satisfies Clock,
+    clock: { nowMs: () => now, wallMs: () => now, at, atPrecisely: at, wakeDue: () => false } satisfies Clock,
     moveTo: (ms: number) => {
       now = ms
     },

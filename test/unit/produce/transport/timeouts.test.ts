@@ -17,7 +17,7 @@ function standingClock() {
       timers = timers.filter(each => each !== timer)
     }
   }
-  const clock: Clock = { nowMs: () => nowMs, wallMs: () => nowMs, at, atPrecisely: at, wakeDue: () => {} }
+  const clock: Clock = { nowMs: () => nowMs, wallMs: () => nowMs, at, atPrecisely: at, wakeDue: () => false }
   /** Fires the earliest timer that is due by `untilMs`, if any. */
   const wakeOnce = (untilMs = nowMs): boolean => {
     const next = timers.filter(({ dueMs }) => dueMs <= untilMs).toSorted((a, b) => a.dueMs - b.dueMs)[0]
