@@ -30,7 +30,12 @@ const sample = isNightly ? shown.filter((_, index) => index % step === seed % st
  * These show in requests that overlap with no other one and of which none is lost. Behind the network of this test there are too
  * few of them.
  */
-const mayBeHidden = ['refuses-past-the-reset', 'window-ends-late', 'failure-counts-for-a-minute']
+const mayBeHidden = [
+  'refuses-past-the-reset',
+  'window-ends-late',
+  'failure-counts-for-a-minute',
+  'block-one-failure-early',
+]
 
 /** A lost request may hide which request was charged; that money is missing shows anyway. */
 const alsoShown: ClauseId = 'billing.conservation'

@@ -186,11 +186,14 @@ export const walletMoneyLies = {
     'balance-of-wallet-more': showBalance('The balance endpoint shows a cent too much.', usd => usd + 0.02),
     'balance-of-wallet-whole': showBalance('The balance endpoint shows whole dollars only.', Math.floor),
     'balance-of-wallet-hidden': showBalance('The balance endpoint shows no balance.', () => undefined),
-    'balance-of-wallet-missing': replies(
-      'There is no balance endpoint.',
-      isOf('wallet-balance'),
-      setText('{"error":"Not found"}'),
-      setStatus(404),
+    'balance-of-wallet-missing': alsoViolating(
+      ['wallet.failed'],
+      replies(
+        'There is no balance endpoint.',
+        isOf('wallet-balance'),
+        setText('{"error":"Not found"}'),
+        setStatus(404),
+      ),
     ),
   },
   'wallet.balance-remaining': {
