@@ -110,6 +110,7 @@ export function shownText({
   const asked = JSON.stringify(options?.parameters ?? {}) + (options?.suffix ?? '')
   if (shown === null || counts === null || changesText.test(asked)) return null
   const { content, reasoning, finish } = shown
+  if (typeof finish === 'string' && !textEnds.includes(finish)) return null
   const thought = toObject(toObject(usage)?.completion_tokens_details)?.reasoning_tokens
   const hidden = reasoning === 0 && isCount(thought) ? thought : 0
   return {
@@ -121,6 +122,9 @@ export function shownText({
     finish,
   }
 }
+
+/** How a text ends of which nothing was taken away. A filter leaves none, or one of its own. */
+const textEnds: readonly string[] = ['stop', 'length']
 
 /** Options that take a part of the text away, or encrypt it. */
 const changesText = /strip_thinking|disable_thinking|e2ee/

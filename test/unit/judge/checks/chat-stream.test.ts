@@ -261,6 +261,17 @@ describe('the text of a stream', () => {
       'the text of 60 completion tokens has 0 characters, expected at least 4',
       counting(100, 40, empty),
     ],
+    // These violate only the clause about ends, which a profile may leave out.
+    'that a filter took away': [
+      'chat.choice.finish-reason',
+      'finish_reason is "content_filter", expected stop, length or tool_calls',
+      counting(100, 0, { ...empty, finishReasons: ['content_filter'] }),
+    ],
+    'that a filter wrote': [
+      'chat.choice.finish-reason',
+      'finish_reason is "content_filter", expected stop, length or tool_calls',
+      counting(0, null, { contentCharacters: 600, finishReasons: ['content_filter'] }),
+    ],
     'that is longer than any tokens': [
       'chat.usage.text',
       'the text of 3 completion tokens has 600 characters, expected at most 512',
