@@ -90,6 +90,8 @@ const answersOfBody = (body: JsonObject | null): readonly ChoiceAnswer[] =>
 /** What a completion shows of its tokens. */
 export type ShownText = {
   readonly characters: number
+  /** All tokens of the completion. */
+  readonly most: number
   /** Its tokens, without the reasoning that is stated and not shown. */
   readonly tokens: number
   readonly reasoning: 'shown' | 'counted' | 'none'
@@ -115,6 +117,7 @@ export function shownText({
   const hidden = reasoning === 0 && isCount(thought) ? thought : 0
   return {
     characters: content + reasoning,
+    most: counts.completion,
     // Some services count reasoning in addition to the completion.
     tokens: Math.max(0, counts.completion - hidden),
     reasoning: reasoning > 0 ? 'shown' : hidden > 0 ? 'counted' : 'none',
@@ -171,13 +174,13 @@ const minShown = 16
 export function checkText(observation: ObservationOf<ChatDescriptor>, expect: Expect<'chat.usage.text'>): void {
   const shown = shownText(observation)
   if (shown === null) return
-  const { characters, tokens, reasoning, isStated } = shown
-  const max = (tokens + 1) * maxPerToken
+  const { characters, most, tokens, reasoning, isStated } = shown
+  const max = (most + 1) * maxPerToken
   // Of reasoning, some services show a summary.
   const min = isStated && reasoning !== 'shown' && tokens >= minShown ? Math.ceil(tokens / maxPerCharacter) : 0
   expect('chat.usage.text', characters >= min && characters <= max, () => {
-    const expected = characters < min ? `at least ${min}` : `at most ${max}`
-    return `the text of ${tokens} completion tokens has ${characters} characters, expected ${expected}`
+    const [counted, expected] = characters < min ? [tokens, `at least ${min}`] : [most, `at most ${max}`]
+    return `the text of ${counted} completion tokens has ${characters} characters, expected ${expected}`
   })
 }
 
