@@ -3,7 +3,7 @@ import { quote } from '../../lib/format.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { isChat } from '../../observation/requests/chat.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
-import { shownText } from '../checks/chat-json.ts'
+import { addLength, areUsual, noLengths, shownText, type TextLengths } from '../checks/chat-json.ts'
 import { itemsOf, pageHeaders } from '../checks/resources.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { getOrAdd } from '../merge.ts'
@@ -89,14 +89,11 @@ export function createConsistencyAudit(
     known.hasReasoning ||= shown.reasoning !== 'none'
     if (shown.tokens < minTokens) return
     const perToken = shown.characters / shown.tokens
-    if (perToken > 0) {
-      known.others++
-      known.least = Math.min(known.least, perToken)
-      known.most = Math.max(known.most, perToken)
-    } else if (shown.finish === 'stop' && known.empty.length < maxKept) known.empty.push([id, shown.tokens])
+    if (perToken > 0) addLength(known.others, perToken)
+    else if (shown.finish === 'stop' && known.empty.length < maxKept) known.empty.push([id, shown.tokens])
   }
 
-  /** Two pages of an unchanged list have no item in common. */
+  /** Two pages of an unchanged list do not hold the same items. */
   function addPage({ id, request, response, caller }: Observation) {
     if (request.kind !== 'resource' || response === null || !is2xx(response.status)) return
     const [number, limit, total] = [pageHeaders.page, pageHeaders.limit, pageHeaders.total].map(
@@ -128,32 +125,23 @@ export function createConsistencyAudit(
 /** The texts of the completions of a model that are long enough, in characters per token. */
 type ModelTexts = {
   hasReasoning: boolean
-  others: number
-  least: number
-  most: number
+  readonly others: TextLengths
   /** Those without a text that no token limit cut: their requests and tokens. */
   readonly empty: [id: number, tokens: number][]
 }
 
-const emptyTexts = (): ModelTexts => ({
-  ...{ hasReasoning: false, others: 0, least: Number.POSITIVE_INFINITY, most: 0, empty: [] },
-})
+const emptyTexts = (): ModelTexts => ({ hasReasoning: false, others: noLengths(), empty: [] })
 
 /** A shorter text has no usual length of a token. */
 const minTokens = 16
-const minOthers = 5
-/** If the lengths of tokens differ by more, some tokens may be hidden reasoning. */
-const usualRatio = 2
 const maxKept = 1_000
 
 /** A model whose other completions show all of their tokens hides no reasoning that would explain an empty text. */
-function judgeTexts(
-  { hasReasoning, others, least, most, empty }: ModelTexts,
-  reporter: ClauseReporter<'consistency'>,
-): void {
-  if (hasReasoning || others < minOthers || most > least * usualRatio) return
+function judgeTexts({ hasReasoning, others, empty }: ModelTexts, reporter: ClauseReporter<'consistency'>): void {
+  if (hasReasoning || !areUsual(others)) return
+  const { count, least } = others
   for (const [id, tokens] of empty) {
-    const message = `${tokens} completion tokens have no text, expected ${least.toFixed(1)} characters per token or more, as in ${others} other completions of the model`
+    const message = `${tokens} completion tokens have no text, expected ${least.toFixed(1)} characters per token or more, as in ${count} other completions of the model`
     reporter.fail('chat.usage.text', message, [id])
   }
 }

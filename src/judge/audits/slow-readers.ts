@@ -1,7 +1,7 @@
 import { isReadSlowly, type ObservedResponse } from '../../observation/observation.ts'
 import { type ChatDescriptor, isChat } from '../../observation/requests/chat.ts'
 import { is2xx } from '../../observation/response.ts'
-import { shownText } from '../checks/chat-json.ts'
+import { addLength, areUsual, noLengths, shownText, type TextLengths, usualRatio } from '../checks/chat-json.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { getOrAdd } from '../merge.ts'
 import type { Audit } from './audit.ts'
@@ -26,14 +26,9 @@ export function createSlowReaderAudit(reporter: Reporter): Audit {
       kind.whole++
       const perToken = charactersPerToken(request, response)
       if (perToken === null) return
-      const known = getOrAdd(texts, request.model, (): Texts => ({ others: 0, least: perToken, most: 0, slow: [] }))
-      if (kind === slow) {
-        if (known.slow.length < maxKept) known.slow.push({ id, perToken })
-        return
-      }
-      known.others++
-      known.least = known.others === 1 ? perToken : Math.min(known.least, perToken)
-      known.most = Math.max(known.most, perToken)
+      const known = getOrAdd(texts, request.model, (): Texts => ({ others: noLengths(), slow: [] }))
+      if (kind !== slow) addLength(known.others, perToken)
+      else if (known.slow.length < maxKept) known.slow.push({ id, perToken })
     },
     finish: () => {
       for (const known of texts.values()) judgeTexts(known, reporter)
@@ -47,9 +42,7 @@ type Endings = { whole: number; readonly cut: number[]; openMs: number }
 
 /** Characters per token of the streams of a model. */
 type Texts = {
-  others: number
-  least: number
-  most: number
+  readonly others: TextLengths
   readonly slow: { readonly id: number; readonly perToken: number }[]
 }
 
@@ -60,9 +53,6 @@ const maxCited = 8
 const cutOff: readonly string[] = ['connection-lost', 'stream-truncated']
 /** A shorter text has no usual length of a token. */
 const minTokens = 20
-const minOthers = 5
-/** Texts of one model do not differ so much in the length of a token, or their tokens are not all shown. */
-const usualRatio = 2
 /** At most this probability that a network breaks those streams by chance, which breaks each open one as easily. */
 const maxChance = 1e-5
 
@@ -72,12 +62,13 @@ function charactersPerToken(request: ChatDescriptor, response: ObservedResponse)
   return shown !== null && shown.tokens >= minTokens ? shown.characters / shown.tokens : null
 }
 
-function judgeTexts({ others, least, most, slow }: Texts, reporter: Reporter): void {
-  if (others < minOthers || most > least * usualRatio) return
+function judgeTexts({ others, slow }: Texts, reporter: Reporter): void {
+  if (!areUsual(others)) return
+  const { count, least } = others
   for (const { id, perToken } of slow) {
     if (perToken * usualRatio >= least) reporter.pass('slow-reader.text')
     else {
-      const message = `the text of a client that reads slowly has ${perToken.toFixed(1)} characters per token, expected at least ${least.toFixed(1)}, as in ${others} other streams`
+      const message = `the text of a client that reads slowly has ${perToken.toFixed(1)} characters per token, expected at least ${least.toFixed(1)}, as in ${count} other streams`
       reporter.fail('slow-reader.text', message, [id])
     }
   }

@@ -164,6 +164,25 @@ function charactersOfBody(choices: unknown): Characters | null {
 /** Members of a message that tokens may have become. */
 const noText = ['tool_calls', 'function_call', 'reasoning_details', 'refusal', 'audio', 'images'] as const
 
+/** How many texts of a model were measured, and their least and most characters per token. */
+export type TextLengths = { count: number; least: number; most: number }
+
+export const noLengths = (): TextLengths => ({ count: 0, least: Number.POSITIVE_INFINITY, most: 0 })
+
+export function addLength(lengths: TextLengths, perToken: number): void {
+  lengths.count++
+  lengths.least = Math.min(lengths.least, perToken)
+  lengths.most = Math.max(lengths.most, perToken)
+}
+
+const minTexts = 5
+/** Texts of one model do not differ so much in the length of a token, or their tokens are not all shown. */
+export const usualRatio = 2
+
+/** Whether the texts of a model show all of their tokens. */
+export const areUsual = ({ count, least, most }: TextLengths): boolean =>
+  count >= minTexts && most <= least * usualRatio
+
 /** No token of a known tokenizer is longer: it is a run of spaces. */
 const maxPerToken = 128
 /** A glyph of many bytes takes at most 4 tokens, and a joined one at most this many. */
