@@ -31,7 +31,7 @@ const replayWith = (key: string, matches: (call: CallOf<'replay'>) => boolean): 
   calls('replay', `repeats a request with ${key}`, matches)
 
 /** The same of a turn of a conversation. */
-const replayOrTurnWith = (key: string, ratio: 'conflictRatio' | 'otherKeyRatio'): CallFilter => ({
+const replayOrTurnWith = (key: string, ratio: 'conflictRatio' | 'otherKeyRatio' | 'otherCallerRatio'): CallFilter => ({
   wanted: `repeats a request with ${key}`,
   matches: call => {
     const replays = isOf(call, 'conversation') ? call.replays : isOf(call, 'replay') ? call : undefined
@@ -87,7 +87,7 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
     matches: call => isOf(call, 'replay') || (isOf(call, 'conversation') && call.replays !== undefined),
   },
   'replay-conflict': replayOrTurnWith('another body (conflict-ratio)', 'conflictRatio'),
-  'replay-of-other-caller': replayWith('another caller (other-caller-ratio)', call => call.otherCallerRatio > 0),
+  'replay-of-other-caller': replayOrTurnWith('another caller (other-caller-ratio)', 'otherCallerRatio'),
   'replay-with-other-key': replayOrTurnWith('another API key (other-key-ratio)', 'otherKeyRatio'),
   'replay-later': replayWith('a delay (repeat-after)', ({ repeatAfterMs }) => repeatAfterMs !== null),
   twin: calls('twin', 'sends a request in several forms (kind: twin)'),

@@ -111,7 +111,8 @@ export async function singleCalls(draft: DraftPlan): Promise<readonly PricedAddi
     const key = written.length === 0 ? name : JSON.stringify(written.map(call => ({ ...mappingOf(call), of: null })))
     taken.add(name)
     if (known.has(key) || written.some(isLong)) return
-    const hasOthers = Number(mappingOf(written.at(-1))['other-caller-ratio'] ?? 0) > 0
+    const last = mappingOf(written.at(-1))
+    const hasOthers = [last, mappingOf(last.replays)].some(each => Number(each['other-caller-ratio'] ?? 0) > 0)
     const stage = { shape: 'sequence', duration: '1s', callers: hasOthers ? 2 : 1, calls: [name] }
     known.set(key, { calls, stages: [{ name: stageName(draft, name), ...stage }], thresholds: [] })
   }

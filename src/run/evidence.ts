@@ -89,10 +89,11 @@ function requestOf(
   const again = { ...rebuilt, headers: { ...rebuilt.headers, ...payment } }
   const { method, path, headers, body } = again
   // A repeated request only makes sense after the original.
+  const { turn } = rest
   const first =
     step === 'only' || step === 'original' || step === 'turn'
       ? []
-      : [buildRequest(plan, { firstId, step: 'original', wallet }, credentials('$TURNPIKE_KEY'), context).request]
+      : [buildRequest(plan, { firstId, step: 'original', turn, wallet }, credentials('$TURNPIKE_KEY'), context).request]
   const commands = [...first, again].map(each => curlCommand(target, each))
   const curl = commands.includes(null) ? null : commands.join('; ')
   return { method, path, headers, body: body === null ? null : body.slice(0, maxBodyLength), curl }

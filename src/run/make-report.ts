@@ -47,7 +47,8 @@ export function makeReportSoFar(job: JudgeJob, view: RunView, workers: readonly 
 
 /** The evidence of cited requests, by their ids. */
 function evidenceIn(cited: ReadonlyMap<number, Observation>, { plan, contract, head }: JudgeJob) {
-  const context = { contract, bounds: plan.bounds, seed: plan.seed, stages: plan.stages, runId: head.runId }
+  const { bounds, seed, stages, callers: planned } = plan
+  const context = { contract, bounds, seed, stages, planned, runId: head.runId }
   const calls = { ...plan.calls, ...systemCallsOf(plan) }
   return (id: number): Evidence | null => {
     const observation = cited.get(id)

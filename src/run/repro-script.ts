@@ -241,7 +241,8 @@ function built(
   const as = traitsOf(call).sender
   const isOfSpecial = as === 'free-user' || as === 'zero-balance'
   const name = isOfSpecial ? specialKeyVariables[as] : names.of(request).name
-  const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: runVariable }
+  const { bounds, seed, callers: planned } = plan
+  const context = { contract, bounds, seed, planned, runId: runVariable }
   const rail = railOf(request.caller, { plan, contract })
   const wallet = rail === null ? undefined : { chain: '', address: addressOf }
   const { signIn, topUp } = contract.wallets

@@ -116,7 +116,7 @@ export const callExamples: Readonly<Record<string, string>> = {
     turns: 3
     user-tokens: 40
     max-completion-tokens: 60
-    replays: { ratio: 0.3, duplicates: 1, conflict-ratio: 0.1, other-key-ratio: 0.1 }
+    replays: { ratio: 0.3, duplicates: 1, conflict-ratio: 0.1, other-key-ratio: 0.1, other-caller-ratio: 0.1 }
 callers: { count: 12, keys-per-caller: 2 }
 `,
   rpc: `calls:

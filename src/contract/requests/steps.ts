@@ -20,7 +20,7 @@ export type ArrivalStep = (typeof arrivalSteps)[number]
 
 /** Whether a step repeats the turn of a session before it. */
 const isReplayStep = (step: ArrivalStep | undefined): boolean =>
-  step === 'duplicate' || step === 'other-key' || step === 'conflict'
+  step === 'duplicate' || step === 'other-key' || step === 'conflict' || step === 'other-caller'
 
 /** How many replays of the step at `number` follow it. */
 export function replaysOf(steps: readonly ArrivalStep[], number: number): number {

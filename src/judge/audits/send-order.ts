@@ -50,8 +50,7 @@ export function createSendOrder(
     // Arrivals are due in the order of `seq`, and no request is sent before its arrival is due. They are not sent in this
     // order: one may wait for its sign-in. The further requests of a replay have low numbers but are due later. The turns
     // of a conversation get their numbers when they are sent, and their replays have the next ones.
-    const { turn, isRepetition } = requestTraits(observation.request)
-    const isTurn = turn(observation.request) !== null && !isRepetition(observation.request)
+    const isTurn = requestTraits(observation.request).turn(observation.request) !== null
     if (isFirstRequest(observation) || isTurn) lastDueMs = Math.max(lastDueMs, observation.dueMs)
     release(observation, gaps[0]?.heldAtMs ?? lastDueMs)
   }

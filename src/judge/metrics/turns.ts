@@ -140,8 +140,7 @@ export function createTurnFold(plan: Pick<Plan, 'calls'>, contract?: Contract): 
 
   return {
     add: o => {
-      const { turn: turnOf, isRepetition } = requestTraits(o.request)
-      const turn = isRepetition(o.request) ? null : turnOf(o.request)
+      const turn = requestTraits(o.request).turn(o.request)
       if (turn !== null && Object.hasOwn(plan.calls, o.call) && !isSystemStage(o.stage)) addTurn(o, turn)
     },
     results: () =>

@@ -56,7 +56,7 @@ export const chatTraits: RequestTraits<ChatDescriptor> = {
     return { firstId: session, step, turn: { number, turns, ...(replay && { group: replay.group }) } }
   },
   isFirst: (request, id) => (request.turn === undefined ? ofKey.isFirst(request, id) : request.turn.number === 0),
-  turn: ({ turn }) => turn ?? null,
+  turn: ({ turn, replay }) => (replay === undefined || replay.role === 'original' ? (turn ?? null) : null),
   endpoint: ({ model }, { paths }) => ({ method: 'POST', route: chatPath(paths.chat, model) }),
   limiter: 'chat',
   limit: ({ model, modelTier }, { accountTier, response }, contract) =>

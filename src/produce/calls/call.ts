@@ -4,7 +4,7 @@ import type { AddedSecrets } from '../../contract/requests/additions.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { RequestDescriptor } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
-import type { ArrivalStep, Bounds, Call, HangUp } from '../../plan/plan.ts'
+import type { ArrivalStep, Bounds, Call, HangUp, Plan } from '../../plan/plan.ts'
 import type { RecordedPrompt } from '../arrivals/arrivals.ts'
 import type { Headers, WalletCaller } from '../callers/caller.ts'
 import type { HttpRequest } from '../transport/transport.ts'
@@ -36,6 +36,8 @@ export type RequestContext = {
   readonly addedSecrets?: AddedSecrets | undefined
   /** Makes the idempotency keys of this run unique. */
   readonly runId: string
+  /** The callers of the plan, which decide some steps of a session. Missing: steps are given, or need no other caller or key. */
+  readonly planned?: Plan['callers'] | undefined
 }
 
 /** Which request of which arrival. The content of a request depends only on this position, its call and the seed. */

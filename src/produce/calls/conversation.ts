@@ -6,6 +6,7 @@ import {
   type ConversationCall,
   chatOfTurn,
   drawFrom,
+  keysOfCaller,
   offeredTool,
   repeatedTurn,
   replaysOf,
@@ -26,13 +27,14 @@ import { joinToolCalls } from './stream-events.ts'
 import type { AnswerSink } from './stream-reader.ts'
 
 export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
-  build: (plan, { firstId, turn = { number: 0, turns: 1 } }, headers, context) => {
+  build: (plan, { firstId, step, turn = { number: 0, turns: 1 } }, headers, context) => {
     const { turns, group, onAnswer } = turn
     const steps = turn.steps ?? stepsOf(plan, firstId, context)
     // A replay has the content of its turn.
     const number = repeatedTurn(steps, turn.number)
-    const role =
-      number === turn.number ? 'original' : (replayRoles.find(each => each === steps[turn.number]) ?? 'duplicate')
+    // A command in a report sends the turn before its replay.
+    const isOriginal = number === turn.number || step === 'original'
+    const role = isOriginal ? 'original' : (replayRoles.find(each => each === steps[turn.number]) ?? 'duplicate')
     const replay = group === undefined ? null : { group, role, concurrent: false }
     const before = turnsBefore(steps, number)
     const history = turn.history ?? syntheticHistory(plan, firstId, before, context)
@@ -42,7 +44,9 @@ export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
     const { tokens, messages } = inputOf(said, history)
     const { cache } = plan
     // After a beginning of its own, nothing of a prompt was sent before, not even what earlier turns said.
-    const newTokens = tokens + (number === 0 || cache === 'cold' ? history.ownTokens : 0)
+    // Another account may get from a cache what the turn itself has sent.
+    const isSentBefore = role !== 'original' && role !== 'conflict'
+    const newTokens = isSentBefore ? 0 : tokens + (number === 0 || cache === 'cold' ? history.ownTokens : 0)
     const earlier =
       cache === 'cold' ? [ownSystem(plan, firstId, number, context), ...history.messages.slice(1)] : history.messages
     const session = `${context.runId}-${firstId}`
@@ -78,8 +82,11 @@ export const conversationRequests: RequestBuilder<CallOf<'conversation'>> = {
       : steps.filter(step => step === 'conflict').length,
 }
 
-const stepsOf = (plan: ConversationCall, firstId: number, { seed }: Pick<RequestContext, 'seed'>) =>
-  traitsOf(plan).steps({ random: () => randomOfSteps(seed, firstId), callers: 1, keys: 1 })
+function stepsOf(plan: ConversationCall, firstId: number, { seed, planned }: RequestContext): readonly ArrivalStep[] {
+  const callers = planned?.names.length ?? 1
+  const keys = planned === undefined ? 1 : keysOfCaller(planned, firstId % callers)
+  return traitsOf(plan).steps({ random: () => randomOfSteps(seed, firstId), callers, keys })
+}
 
 const isOfBranch = (steps: readonly ArrivalStep[], number: number): boolean =>
   steps[number] === 'branch' || steps[number] === 'branch-turn'

@@ -212,11 +212,15 @@ const longestTurns = (call: ConversationCall): readonly AlikeTurns[] =>
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
 
 /** The requests of a session, in the order of their ids. The replays of a turn follow it, and then its branches. */
-function drawnSteps(call: ConversationCall, random: Random): readonly ArrivalStep[] {
+function drawnSteps(
+  call: ConversationCall,
+  terms: { readonly random: Random; readonly callers: number; readonly keys: number },
+): readonly ArrivalStep[] {
   const { replays } = call
+  const { random } = terms
   const steps = drawnTurns(call, random)
   if (replays === undefined) return steps
-  return steps.flatMap(step => (random.next() < replays.ratio ? [step, ...turnReplays(replays, random)] : [step]))
+  return steps.flatMap(step => (random.next() < replays.ratio ? [step, ...turnReplays(replays, terms)] : [step]))
 }
 
 function drawnTurns({ turns, branches }: ConversationCall, random: Random): readonly ArrivalStep[] {
@@ -270,12 +274,13 @@ export const conversation: CallKind<ConversationCall> = {
       unfitToSaturate: 'which is several requests',
       isSearchable: false,
       requests,
-      steps: ({ random }) => drawnSteps(call, random()),
+      steps: terms => drawnSteps(call, { ...terms, random: terms.random() }),
       requestsAtOnce: branches?.count.to ?? 1,
       samples: () => requests - refusals,
       refusals: () => refusals,
       maxTokens: (turns.to + (turns.to - 1) * maxBranchTurns) * maxCompletionTokens.to,
       isStream: stream,
+      usesOtherCallers: (replays?.otherCallerRatio ?? 0) > 0,
       waitMs: (turns.to - 1) * (1 + maxBranchTurns) * Math.max(thinkMs.to, toolMs.to),
       minWaitMs: (turns.from - 1) * Math.min(thinkMs.from, toolMs.from),
       model,
@@ -317,16 +322,20 @@ export const conversation: CallKind<ConversationCall> = {
   }),
 }
 
-/** A session costs at most as much as all of its turns, if every turn and answer has its maximum length. Replays are free. */
+/**
+ * A session costs at most as much as all of its turns, if every turn and answer has its maximum length. Replays are free,
+ * but another caller pays for its own.
+ */
 function conversationCost(call: ConversationCall): CallCost {
   const longest = longestTurns(call)
   const costs = longest.map(({ turn, times }) => ({ ...chat.traits(turn).cost, times }))
+  const paidTimes = 1 + (call.replays === undefined ? 0 : call.replays.ratio * call.replays.otherCallerRatio)
   const last = longest.reduce((a, b) => (b.turn.promptTokens > a.turn.promptTokens ? b : a))
   return {
     credits: () => 0,
     arrivals: (arrivals, contract) =>
       costs.reduce<bigint | null>((sum, cost) => {
-        const ofTurn = cost.arrivals(arrivals * cost.times, contract)
+        const ofTurn = cost.arrivals(arrivals * cost.times * paidTimes, contract)
         return sum === null || ofTurn === null ? null : sum + ofTurn
       }, 0n),
     maxRequest: contract => chat.traits(last.turn).cost.maxRequest(contract),

@@ -218,6 +218,9 @@ export const turnReplaysField = mapping({
   'other-key-ratio': probabilityField()
     .default(0)
     .describe('Probability of one more request with the body of such a turn and another API key of the account.'),
+  'other-caller-ratio': probabilityField()
+    .default(0)
+    .describe('Probability that another caller sends the key and body of such a turn, too.'),
 })
   .optional()
   .describe('Some turns are sent again with the same idempotency key, if the profile promises it. Default: none is.')
@@ -225,32 +228,38 @@ export const turnReplaysField = mapping({
 export const resolvedTurnReplays = z.object({
   ...{ ratio, duplicates: whole },
   /** Missing in plans of earlier versions. */
-  ...{ conflictRatio: ratio.default(0), otherKeyRatio: ratio.default(0) },
+  ...{ conflictRatio: ratio.default(0), otherKeyRatio: ratio.default(0), otherCallerRatio: ratio.default(0) },
 })
 type TurnReplays = DeepReadonly<z.output<typeof resolvedTurnReplays>>
 
 /** The replays of a turn that is sent again. */
-export function turnReplays(replays: TurnReplays, random: Random): readonly ReplayStep[] {
-  const drawn = (ratio: number, step: ReplayStep) => (ratio > 0 && random.next() < ratio ? [step] : [])
+export function turnReplays(
+  replays: TurnReplays,
+  { random, callers, keys }: { readonly random: Random; readonly callers: number; readonly keys: number },
+): readonly ReplayStep[] {
+  const drawn = (ratio: number, step: ReplayStep, isPossible = true) =>
+    ratio > 0 && random.next() < ratio && isPossible ? [step] : []
   return [
     ...Array<ReplayStep>(replays.duplicates).fill('duplicate'),
-    ...drawn(replays.otherKeyRatio, 'other-key'),
+    ...drawn(replays.otherKeyRatio, 'other-key', keys > 1),
     ...drawn(replays.conflictRatio, 'conflict'),
+    ...drawn(replays.otherCallerRatio, 'other-caller', callers > 1),
   ]
 }
 
 /** The replays of a turn, on average. */
-export const meanTurnReplays = ({ ratio, duplicates, conflictRatio, otherKeyRatio }: TurnReplays): number =>
-  ratio * (duplicates + conflictRatio + otherKeyRatio)
+export const meanTurnReplays = (replays: TurnReplays): number =>
+  replays.ratio * (replays.duplicates + replays.conflictRatio + replays.otherKeyRatio + replays.otherCallerRatio)
 
 /** The most replays that a turn can have. */
-export const mostTurnReplays = ({ duplicates, conflictRatio, otherKeyRatio }: TurnReplays): number =>
-  duplicates + [conflictRatio, otherKeyRatio].filter(ratio => ratio > 0).length
+export const mostTurnReplays = ({ duplicates, conflictRatio, otherKeyRatio, otherCallerRatio }: TurnReplays): number =>
+  duplicates + [conflictRatio, otherKeyRatio, otherCallerRatio].filter(ratio => ratio > 0).length
 
-export const writtenTurnReplays = ({ ratio, duplicates, conflictRatio, otherKeyRatio }: TurnReplays) => ({
-  ...{ ratio, duplicates },
-  'conflict-ratio': conflictRatio,
-  'other-key-ratio': otherKeyRatio,
+export const writtenTurnReplays = (replays: TurnReplays) => ({
+  ...{ ratio: replays.ratio, duplicates: replays.duplicates },
+  'conflict-ratio': replays.conflictRatio,
+  'other-key-ratio': replays.otherKeyRatio,
+  'other-caller-ratio': replays.otherCallerRatio,
 })
 
 /** A replay is judged by what the profile promises, and by its bytes. */
@@ -259,14 +268,15 @@ export function resolveTurnReplays(
   isStream: boolean,
   context: CallContext,
 ): TurnReplays {
-  const { ratio, duplicates, 'conflict-ratio': conflictRatio, 'other-key-ratio': otherKeyRatio } = written
-  const { contract, keysPerCaller, report } = context
+  const { ratio, duplicates, 'conflict-ratio': conflictRatio } = written
+  const { 'other-key-ratio': otherKeyRatio, 'other-caller-ratio': otherCallerRatio } = written
+  const { contract, callers, keysPerCaller, report } = context
   const { calls } = contract.idempotency
-  if (otherKeyRatio > 0 && keysPerCaller === 1)
-    report(['replays', 'other-key-ratio'], {
-      got: String(otherKeyRatio),
-      expected: '0, since "keys-per-caller" of "callers" is 1',
-    })
+  const expectNone = (key: string, got: number, why: string) => {
+    if (got > 0) report(['replays', key], { got: String(got), expected: `0, since ${why}` })
+  }
+  if (callers === 1) expectNone('other-caller-ratio', otherCallerRatio, 'there is only 1 caller')
+  if (keysPerCaller === 1) expectNone('other-key-ratio', otherKeyRatio, '"keys-per-caller" of "callers" is 1')
   if (!calls.includes('chat'))
     report(['replays'], {
       got: `replays of chat, and idempotency.calls of the profile is [${calls.join(', ')}]`,
@@ -277,5 +287,5 @@ export function resolveTurnReplays(
       got: 'replays of a stream',
       expected: '"stream: false" for a conversation with replays, whose bytes can be compared',
     })
-  return { ratio, duplicates, conflictRatio, otherKeyRatio }
+  return { ratio, duplicates, conflictRatio, otherKeyRatio, otherCallerRatio }
 }

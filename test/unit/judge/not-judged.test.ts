@@ -110,7 +110,7 @@ test('every clause of a judge of streams is fed by streamed completions', () => 
 })
 
 test('a conversation feeds the clauses of replays if some of its turns are sent again', () => {
-  const replays = { ratio: 1, duplicates: 1, conflictRatio: 0, otherKeyRatio: 0 }
+  const replays = { ratio: 1, duplicates: 1, conflictRatio: 0, otherKeyRatio: 0, otherCallerRatio: 0 }
   for (const id of ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.charge'] as const) {
     expect(callFilterOf(id)?.matches(talk), id).toBe(false)
     expect(callFilterOf(id)?.matches({ ...talk, stream: false, replays }), id).toBe(true)
@@ -121,4 +121,6 @@ test('a conversation feeds the clauses of replays if some of its turns are sent 
   )
   expect(callFilterOf('rpc.replay.any-key')?.matches({ ...talk, replays })).toBe(false)
   expect(callFilterOf('rpc.replay.any-key')?.matches({ ...talk, replays: { ...replays, otherKeyRatio: 1 } })).toBe(true)
+  const others = { ...talk, replays: { ...replays, otherCallerRatio: 1 } }
+  expect([talk, others].map(call => callFilterOf('rpc.replay.per-user')?.matches(call))).toEqual([false, true])
 })

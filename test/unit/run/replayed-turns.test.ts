@@ -61,6 +61,8 @@ describe.each(Object.entries(marks))('a conversation with replays, marked %s', (
     ['{ duplicates: 2 }', 'branches: { ratio: 0.5, count: 2, turns: 1 to 2 }'],
     ['{ ratio: 0.5 }', 'tools: { ratio: 0.5, result-tokens: 30 }'],
     ['{ ratio: 0.5, conflict-ratio: 0.4, other-key-ratio: 0.4 }', 'branches: { ratio: 0.5, count: 2, turns: 1 to 2 }'],
+    ['{ ratio: 0.5, other-caller-ratio: 0.6, conflict-ratio: 0.3 }', 'tools: { ratio: 0.5, result-tokens: 30 }'],
+    ['{ other-caller-ratio: 1 }', 'cache: cold'],
   ])('passes on an honest service: %s %s', async (replays, more) => {
     const { report } = await runOf(scenarioOf(replays, more), promised(mark))
     expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
@@ -147,6 +149,53 @@ test('conflicts and replays with another API key follow the duplicates, and are 
   }
   expect(seen.conflict).toBeGreaterThan(2)
   expect(seen['other-key']).toBeGreaterThan(5)
+})
+
+describe('another caller that sends the key and body of a turn', () => {
+  const others = '{ ratio: 0.6, other-caller-ratio: 0.7 }'
+  const perUser = ({ report }: Run) => report.clauses.find(({ id }) => id === 'rpc.replay.per-user')
+
+  test('comes last, from the other of its pair, and is neither a row of the table nor of the session', async () => {
+    const run = await virtualRun({ scenario: scenarioOf(others), contract: promised(), workers: 2 })
+    expect(run.report.findings).toEqual([])
+    expect(run.report.verdict, run.report.reasons.join('; ')).toBe('pass')
+    expect(perUser(run)?.judged).toBeGreaterThan(5)
+    const turns = turnsIn(run)
+    const planned = new Map([...plannedRequests(run.plan, true)].map(each => [each.id, each]))
+    const { names } = run.plan.callers
+    let seen = 0
+    for (const { of, replays } of turns)
+      for (const each of replays) {
+        expect(planned.get(each.id)).toMatchObject({ caller: each.caller, key: each.key, turn: { group: of.id } })
+        if ((each.request as ChatDescriptor).replay?.role !== 'other-caller') continue
+        seen++
+        expect(names.indexOf(each.caller)).toBe(names.indexOf(of.caller) ^ 1)
+        expect(each.seq).toBe(of.seq + replays.length)
+      }
+    expect(seen).toBe(perUser(run)?.judged)
+    const [conversation] = run.report.conversations
+    expect(conversation?.turns.reduce((sum, { sent }) => sum + sent, 0)).toBe(turns.length)
+    expect(conversation).toMatchObject({ started: 12, finished: 12 })
+    expect(Number(conversation?.claimedUsd)).toBeLessThan(Number(run.report.billing.claimedUsd))
+  })
+
+  test.each(['keys-for-all', 'keys-by-tier'])('shows %s', async lie => {
+    const run = await runOf(scenarioOf(others), promised(), [lie])
+    expect(perUser(run)?.violated).toBeGreaterThan(0)
+    expect(run.report.findings.map(({ clause }) => clause)).toEqual(['rpc.replay.per-user'])
+  })
+
+  test('is left out if there is one key alone, and the report says so', async () => {
+    const scenario = scenarioOf('{ ratio: 0.6, other-caller-ratio: 0.7, other-key-ratio: 0.5 }')
+    const run = await virtualRun({ scenario, contract: promised(), keys: [1] })
+    expect(run.report.findings).toEqual([])
+    const roles = run.observations.map(({ request }) => request.kind === 'chat' && request.replay?.role)
+    expect(new Set(roles)).toEqual(new Set([false, undefined, 'original', 'duplicate']))
+    expect(run.plan.fewerKeys?.leftOut).toEqual(
+      expect.arrayContaining(['requests of other callers', 'requests with 2 keys of an account']),
+    )
+    expect(perUser(run)?.judged).toBe(0)
+  })
 })
 
 test('turns without an answer are not sent again, and what is left out is not counted as dropped', async () => {

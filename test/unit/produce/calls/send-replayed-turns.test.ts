@@ -13,7 +13,7 @@ const talk: ConversationCall = {
   thinkMs: { from: 200, to: 200 },
   ...{ systemTokens: 20, systemGroups: 1, ownSystemRatio: 0, history: 'target' },
   ...{ sessionHeader: null, sessionField: null, after429: 'go-on', afterFailure: 'give-up' },
-  replays: { ratio: 1, duplicates: 2, conflictRatio: 0, otherKeyRatio: 0 },
+  replays: { ratio: 1, duplicates: 2, conflictRatio: 0, otherKeyRatio: 0, otherCallerRatio: 0 },
 }
 
 const answer = (content: string): Reply => ({
@@ -100,6 +100,8 @@ test('a replay is built again for a report, with its key', async () => {
   const last = observations.at(-1)
   if (last === undefined) throw new Error('no replay')
   const { request, position } = evidenceOf(last, { talk: call }, context, head)
+  // Its command sends the turn first, with the same key.
+  expect(request?.curl?.split('idempotency-key: 20260115T120000Z-a1b2c3-49')).toHaveLength(3)
   expect(position).toMatchObject({ firstId: 40, step: 'duplicate', turn: { number: 5, turns: 4, group: 49 } })
   expect(request?.body).toBe(requests.at(-1)?.body)
   expect(request?.headers['idempotency-key']).toBe(requests.at(-1)?.headers['idempotency-key'])

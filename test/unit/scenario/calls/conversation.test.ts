@@ -79,6 +79,7 @@ describe('a mistake is reported with its place', () => {
     [`${lengths}, replays: { duplicates: 0 }`, 's.yaml:4:', 'got 0, expected a whole number from 1 to 20'],
     [`${lengths}, replays: { conflict-ratio: 2 }`, 's.yaml:4:', 'expected a probability from 0 to 1'],
     [`${lengths}, replays: { other-key-ratio: 0.5 }`, 's.yaml:4:', '0, since "keys-per-caller" of "callers" is 1'],
+    [`${lengths}, replays: { other-caller-ratio: 2 }`, 's.yaml:4:', 'expected a probability from 0 to 1'],
     [`${lengths}, model: nope`, 's.yaml:4:', 'either "model" or "model-tier"'],
   ])('%s', (talk, place, text) => {
     expect(mistakeIn(talk)).toContain(place)
@@ -138,16 +139,29 @@ describe('a session', () => {
   })
 
   test('counts its conflicts as refusals, and a place for each further replay', () => {
-    const replays = 'replays: { ratio: 0.5, conflict-ratio: 0.5, other-key-ratio: 0.25 }'
+    const replays = 'replays: { ratio: 0.5, conflict-ratio: 0.5, other-key-ratio: 0.25, other-caller-ratio: 0.5 }'
     const twoKeys = scenarioOf(`${lengths}, stream: false, ${replays}`).replace(
       'count: 9',
       'count: 9, keys-per-caller: 2',
     )
     const { talk } = parseScenario(twoKeys, 's.yaml', chatHasKeys).calls
     if (talk === undefined) throw new Error('no conversation')
-    const { requests, samples, refusals, cost } = traitsOf(talk)
-    expect([requests, cost.maxCharged]).toEqual([3 * (1 + 0.5 * 1.75), 12])
-    expect([refusals(documentedContract), samples(documentedContract)]).toEqual([0.75, 3 * 1.875 - 0.75])
+    const { requests, samples, refusals, cost, usesOtherCallers } = traitsOf(talk)
+    expect([requests, cost.maxCharged]).toEqual([3 * (1 + 0.5 * 2.25), 15])
+    expect([refusals(documentedContract), samples(documentedContract)]).toEqual([0.75, 3 * 2.125 - 0.75])
+    // The other caller pays for a quarter of the turns again.
+    const without = traitsOf(callOf(`${lengths}, stream: false`)).cost.arrivals(8, documentedContract) ?? 0n
+    expect(cost.arrivals(8, documentedContract)).toBe((without * 5n) / 4n)
+    expect(usesOtherCallers).toBe(true)
+  })
+
+  test('has no other caller to repeat its turns if there is one alone', () => {
+    const alone = scenarioOf(`${lengths}, stream: false, replays: { other-caller-ratio: 0.5 }`).replace(
+      'count: 9',
+      'count: 1',
+    )
+    const load = () => parseScenario(alone, 's.yaml', chatHasKeys)
+    expect(load).toThrow('got 0.5, expected 0, since there is only 1 caller')
   })
 
   test('has replays only of answers that come whole', () => {
@@ -182,6 +196,6 @@ describe('a session', () => {
 test('a recorded plan without the newer replays of turns can be read', () => {
   expect(resolvedTurnReplays.parse({ ratio: 1, duplicates: 2 })).toEqual({
     ...{ ratio: 1, duplicates: 2 },
-    ...{ conflictRatio: 0, otherKeyRatio: 0 },
+    ...{ conflictRatio: 0, otherKeyRatio: 0, otherCallerRatio: 0 },
   })
 })
