@@ -443,6 +443,7 @@ const doors: Readonly<Record<string, Door>> = {
     files: [
       ...[
         'src/produce/calls/read-response.ts',
+        'src/produce/calls/stream-reader.ts',
         'src/library/run-draft.ts',
         'src/report/render/html.ts',
         'src/service/keyed-replies.ts',

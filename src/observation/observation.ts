@@ -138,6 +138,11 @@ const streamSchema = z.object({
    * the request had no options.
    */
   toolCalls: z.array(z.object({ name: text, arguments: text })).optional(),
+  /**
+   * A fingerprint of what it says: ids, texts, tool calls, finish reasons, usage and cost, however they are cut into
+   * chunks. Missing: the request has no idempotency key, or several choices.
+   */
+  digest: text.optional(),
   contentCharacters: whole,
   reasoningCharacters: whole,
   /** First non-empty token of any kind: content, reasoning or tool call. */

@@ -31,6 +31,14 @@ export function originOf({ request, response }: Observation, contract: Contract)
   return isCommon || isPage(response) || isFromGateway(response, contract) ? 'elsewhere' : 'service'
 }
 
+/** The fingerprint of a body, or of what a stream says; null: there is none. */
+export function fingerprintOf(response: ObservedResponse | null): string | null {
+  if (response === null) return null
+  const { body } = response
+  if (body.kind === 'stream') return body.stream.digest ?? null
+  return body.kind === 'json' || body.kind === 'text' ? body.digest : null
+}
+
 const isPage = ({ headers, body }: ObservedResponse): boolean =>
   body.kind === 'text' && /^text\/html|^application\/xhtml/i.test(headers['content-type'] ?? '')
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Contract } from '../contract/contract.ts'
 import type { Account } from './account.ts'
 import type { Behavior } from './behavior.ts'
-import { errorReply, type Reply, type RequestState } from './message.ts'
+import { errorReply, type Reply, type ReplyBody, type RequestState } from './message.ts'
 import { type CachedReply, replayCache } from './rpc/replays.ts'
 
 export type StoreReply = (reply: Omit<CachedReply, 'fingerprint' | 'expiresMs'>) => void
@@ -70,30 +70,40 @@ export function keyedReplies({
   }
 }
 
-/** The reply to a request that is neither RPC nor a stream, with its idempotency key. */
-export const storeWhole = (reply: Reply, state: RequestState, costUsd: string, store?: StoreReply): Reply => {
+/** The reply to a request that is not RPC, with its idempotency key. */
+export const storeSuccess = (reply: Reply, state: RequestState, costUsd: string, store?: StoreReply): Reply => {
   if (reply.status === 200) storeAny(reply, state, costUsd, store)
   return reply
 }
 
 function storeAny(reply: Reply, { arrivedMs }: RequestState, costUsd: string, store?: StoreReply): void {
-  if (reply.body.kind === 'whole') {
-    const { headers, afterMs, body, status } = reply
-    store?.({
-      text: body.text,
-      ...(status !== 200 && { status }),
-      credits: 0,
-      costUsd,
-      requestId: '',
-      readyMs: arrivedMs + afterMs,
-      headers: { ...headers },
-    })
-  }
+  const { headers, status } = reply
+  const whole = wholeOf(reply)
+  if (whole === null) return
+  store?.({
+    text: whole.text,
+    ...(status !== 200 && { status }),
+    credits: 0,
+    costUsd,
+    requestId: '',
+    readyMs: arrivedMs + whole.afterMs,
+    headers: { ...headers },
+  })
 }
 
-/** The same reply again. The headers of the new request take precedence. */
-export function replayWhole(state: RequestState, { text, readyMs, headers, status = 200 }: CachedReply): Reply {
-  const all = { ...headers, ...state.headers, 'idempotent-replayed': 'true' }
+/** The text of a reply, and when the last of it is sent; null: it is not known yet. */
+function wholeOf({ body, afterMs }: Reply): { readonly text: string; readonly afterMs: number } | null {
+  if (body.kind === 'whole') return { text: body.text, afterMs }
+  if (body.kind !== 'stream') return null
+  return { text: body.chunks.map(({ text }) => text).join(''), afterMs: body.chunks.at(-1)?.afterMs ?? afterMs }
+}
+
+/** The same reply again, a stream in one piece. The other headers of the new request take precedence. */
+export function replayWhole(state: RequestState, { text, readyMs, headers = {}, status = 200 }: CachedReply): Reply {
+  const type = headers['content-type']
   const afterMs = Math.max(0, readyMs - state.arrivedMs)
-  return { status, headers: Object.assign(state.headers, all), afterMs, body: { kind: 'whole', text } }
+  const isStream = type?.startsWith('text/event-stream') === true
+  const all = { ...headers, ...state.headers, ...(isStream && { 'content-type': type }), 'idempotent-replayed': 'true' }
+  const body: ReplyBody = isStream ? { kind: 'stream', chunks: [{ afterMs, text }] } : { kind: 'whole', text }
+  return { status, headers: Object.assign(state.headers, all), afterMs, body }
 }

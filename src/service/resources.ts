@@ -4,7 +4,7 @@ import { isJson, isObject, parseUncut } from '../lib/json.ts'
 import type { Account } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import type { Identifiers } from './identifiers.ts'
-import { keyedReplies, replayWhole, storeWhole } from './keyed-replies.ts'
+import { keyedReplies, replayWhole, storeSuccess } from './keyed-replies.ts'
 import type { Limiter } from './limiter.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from './message.ts'
 
@@ -46,7 +46,7 @@ export function resourceHandler({
     }
     if (!hasKeys || resource.method === 'GET') return respond(state, resource, body)
     return keyed(state, account, resource.path, {
-      first: store => storeWhole(respond(state, resource, body), state, '0', store),
+      first: store => storeSuccess(respond(state, resource, body), state, '0', store),
       again: stored => replayWhole(state, stored),
     })
   }

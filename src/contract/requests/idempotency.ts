@@ -1,14 +1,18 @@
 import { z } from 'zod'
 import { headerName, milliseconds, open, pattern } from '../fields.ts'
 
-/** Requests that a service may answer again for their key. resource: any other POST */
-const repeatable = ['rpc', 'chat', 'resource'] as const
+/** Requests that a service may answer again for their key. stream: a chat with a streamed answer · resource: any other POST */
+const repeatable = ['rpc', 'chat', 'stream', 'resource'] as const
 
 const status = z.int().min(400).max(499)
 
 export const idempotencyTerms = z.strictObject({
   calls: z.array(
-    z.enum(repeatable).describe('the requests that may have an idempotency key: `rpc`, `chat` or `resource` (a POST)'),
+    z
+      .enum(repeatable)
+      .describe(
+        'the requests that may have an idempotency key: `rpc`, `chat` (with a whole answer), `stream` (a chat with a streamed one) or `resource` (a POST)',
+      ),
   ),
   header: headerName.describe('the header with the idempotency key'),
   ttlMs: milliseconds.describe(
@@ -57,6 +61,10 @@ export const idempotencyTerms = z.strictObject({
     ),
 })
 export type IdempotencyTerms = z.infer<typeof idempotencyTerms>
+
+/** What `calls` names a request by. */
+export const repeatableKind = (call: { readonly kind: string; readonly stream?: boolean }): string =>
+  call.kind === 'chat' && call.stream === true ? 'stream' : call.kind
 
 /** Whether only its bytes show that a response is a replay. */
 export const isMarkedByBytes = ({ replayHeader, replayStatus }: IdempotencyTerms): boolean =>

@@ -3,7 +3,15 @@ import { type IdempotencyTerms, isMarkedByBytes, replayMark } from '../../contra
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
-import { bodyText, is2xx, isAbuseBlock, isReplayed, isUnrelatedStatus, jsonObject } from '../../observation/response.ts'
+import {
+  bodyText,
+  fingerprintOf,
+  is2xx,
+  isAbuseBlock,
+  isReplayed,
+  isUnrelatedStatus,
+  jsonObject,
+} from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 import { createGroups } from './send-order.ts'
@@ -63,7 +71,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, reporter: Cla
       }
       if (replay !== null && sentMs !== null && endMs !== null) {
         const { group, role } = replay
-        const digest = response?.body.kind === 'json' || response?.body.kind === 'text' ? response.body.digest : null
+        const digest = fingerprintOf(response)
         const isBlocked = response !== null && isAbuseBlock(response, contract)
         // The mark of a replay may be among the headers that were cut.
         const isUnknown = outcome.kind !== 'answered' || response?.headersCut === true

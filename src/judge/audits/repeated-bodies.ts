@@ -2,6 +2,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { isMarkedByBytes } from '../../contract/requests/idempotency.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { requestTraits } from '../../observation/requests/request.ts'
+import { fingerprintOf } from '../../observation/response.ts'
 
 /** More keys than are in use at once. */
 const maxKeys = 10_000
@@ -16,7 +17,7 @@ export function markRepeatedBodies({ idempotency }: Contract): (observation: Obs
   return observation => {
     const { request, response } = observation
     const replay = requestTraits(request).replay(request)
-    const digest = response?.body.kind === 'json' || response?.body.kind === 'text' ? response.body.digest : null
+    const digest = fingerprintOf(response)
     if (replay === null || digest === null || replay.role === 'other-caller') return observation
     const known = digests.get(replay.group)
     if (known?.has(digest)) return { ...observation, repeatsBody: true }

@@ -24,8 +24,8 @@ export type BuiltRequest<Descriptor = RequestDescriptor> = {
   readonly keepsDigest?: boolean
 }
 
-/** Makes the reader of an event stream. */
-export type OpenReader = (contract: Contract, mask: Mask) => StreamReader
+/** Makes the reader of an event stream. `digest`: whether its record has a fingerprint of what the stream says. */
+export type OpenReader = (contract: Contract, mask: Mask, digest: boolean) => StreamReader
 
 /** The inputs of every request builder. */
 export type RequestContext = {

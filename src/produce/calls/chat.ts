@@ -60,12 +60,13 @@ function recordedText(
 /** `echoes`: only a request with options gets an echo of them. */
 const readerFor =
   (echoes: boolean, onAnswer: AnswerSink | null): OpenReader =>
-  ({ chat: terms }, mask) =>
+  ({ chat: terms }, mask, digest) =>
     createStreamReader({
       doneMarker: terms.stream.doneMarker,
       echoField: echoes ? terms.parametersField : null,
       mask,
       onAnswer,
+      digest,
     })
 const openReader = readerFor(false, null)
 const openEchoReader = readerFor(true, null)

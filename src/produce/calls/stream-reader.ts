@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { inMicroseconds } from '../../lib/clock.ts'
 import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from '../../lib/json.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
@@ -67,6 +68,8 @@ export type StreamReaderOptions = {
   readonly mask: Mask
   /** Takes the whole answer, as it came. Missing or null: it is not needed. */
   readonly onAnswer?: AnswerSink | null
+  /** Whether the record has a fingerprint of what the stream says. */
+  readonly digest?: boolean
 }
 
 /**
@@ -78,6 +81,7 @@ export function createStreamReader({
   echoField,
   mask,
   onAnswer = null,
+  digest = false,
 }: StreamReaderOptions): StreamReader {
   let atMs = 0
   let chunks = 0
@@ -94,6 +98,7 @@ export function createStreamReader({
   let parameters: JsonObject | null = null
   let text = echoField === null ? null : ''
   const joined = echoField === null ? null : joinToolCalls(maxTextLength)
+  const said = digest ? fingerprint() : null
   let contentCharacters = 0
   let reasoningCharacters = 0
   let firstTokenMs: number | null = null
@@ -208,8 +213,10 @@ export function createStreamReader({
     let parts = typeof delta.role === 'string' ? ROLE : 0
     if (reasoning > 0) parts |= REASONING
     if (content > 0) parts |= CONTENT
+    if (said !== null && reasoning > 0) said.reasoning(String(delta.reasoning_content || delta.reasoning))
     if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
       parts |= TOOL_CALL
+      said?.calls.add(delta.tool_calls, index)
       onAnswer?.toolCalls(delta.tool_calls)
       joined?.add(delta.tool_calls, index)
       for (const name of toolNamesIn(kept(delta.tool_calls))) collectName(toolNames, name)
@@ -221,6 +228,7 @@ export function createStreamReader({
 
   const keepText = (piece: string): void => {
     if (text !== null && text.length < maxTextLength) text += piece
+    said?.content(piece)
     onAnswer?.text(piece)
   }
 
@@ -233,7 +241,8 @@ export function createStreamReader({
   /** Equivalent to `readChunk` for a chunk that contains only a token. */
   const readToken = (bytes: Buffer, from: number, end: number, isContent: boolean): void => {
     chunks++
-    if (isContent && (text !== null || onAnswer !== null)) keepText(bytes.toString('utf8', from, end))
+    if (isContent && (text !== null || onAnswer !== null || said !== null)) keepText(bytes.toString('utf8', from, end))
+    else if (!isContent) said?.reasoning(bytes.toString('utf8', from, end))
     const characters = charactersIn(bytes, from, end)
     if (isContent) contentCharacters += characters
     else reasoningCharacters += characters
@@ -291,6 +300,11 @@ export function createStreamReader({
               arguments: mask.beginning(said, maxTextLength),
             })),
           }),
+        // The chunks of several choices may come in any order.
+        ...(said !== null &&
+          indices.length <= 1 && {
+            digest: said.end([ids, models, objects, created, finishReasons, stopReasons, usage, cost, parameters]),
+          }),
         contentCharacters,
         reasoningCharacters,
         firstTokenMs,
@@ -308,6 +322,22 @@ export function createStreamReader({
       if (done) return { reading, failure: null }
       const detail = `no ${doneMarker} after ${chunks} chunks${endedInsideEvent ? '; it broke off inside an event' : ''}`
       return { reading, failure: { reason: 'stream-truncated', detail } }
+    },
+  }
+}
+
+/** Makes a fingerprint of an answer that does not depend on how it is cut into pieces. */
+function fingerprint() {
+  const hashes = { content: createHash('sha256'), reasoning: createHash('sha256') }
+  const calls = joinToolCalls()
+  return {
+    content: (piece: string) => void hashes.content.update(piece),
+    reasoning: (piece: string) => void hashes.reasoning.update(piece),
+    calls,
+    end: (others: readonly unknown[]): string => {
+      const texts = [hashes.content, hashes.reasoning].map(hash => hash.digest('base64'))
+      const all = JSON.stringify([...others, ...texts, calls.calls])
+      return createHash('sha256').update(all).digest('base64url').slice(0, 22)
     },
   }
 }

@@ -87,7 +87,7 @@ export function transmit(
   const headers = traceIds === null ? ownHeaders : { ...ownHeaders, traceparent: traceIds.traceparent(id) }
   const isOnce = origin.caller.kind === 'wallet'
   const mask = isOnce ? maskOnce(context.mask, () => signedSecrets(headers)) : context.mask
-  const reader = built.openReader?.(context.contract, mask) ?? null
+  const reader = built.openReader?.(context.contract, mask, built.keepsDigest === true) ?? null
   const onStreamBytes = reader?.push ?? null
   const hasKey = built.keepsDigest
   const leave = built.leaves && leaveAt(built.leaves, reader)

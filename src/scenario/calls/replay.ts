@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Contract, resourceOf } from '../../contract/contract.ts'
+import { repeatableKind } from '../../contract/requests/idempotency.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import type { Random } from '../../lib/random.ts'
 import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
@@ -158,17 +159,21 @@ export function resolveReplay(value: unknown, context: CallContext): ReplayCall 
   if (original === null && !isWrittenReplay(written[of])) return null
   const { calls: kinds } = context.contract.idempotency
   const isAllowed = (kind: unknown) => kinds.some(each => each === kind || (each === 'rpc' && kind === 'rpc-batch'))
-  if (!original || !isRepeatableCall(original) || !isAllowed(original.kind)) {
-    const repeatable = Object.keys(written).filter(name => isAllowed(entriesOf(written[name]).kind))
-    const allowed = kinds.map(kind => (kind === 'rpc' ? 'rpc or rpc-batch' : kind)).join(' or ')
+  const isUnkeptStream = original?.kind === 'chat' && !isAllowed(repeatableKind(original)) && isAllowed('chat')
+  if (!original || !isRepeatableCall(original) || !(isUnkeptStream || isAllowed(repeatableKind(original)))) {
+    const kindOf = ({ kind, stream }: Readonly<Record<string, unknown>>) =>
+      kind === 'chat' && stream !== false ? 'stream' : kind
+    const repeatable = Object.keys(written).filter(name => isAllowed(kindOf(entriesOf(written[name]))))
+    const words: Readonly<Record<string, string>> = { rpc: 'rpc or rpc-batch', stream: 'chat with a stream' }
+    const allowed = kinds.map(kind => words[kind] ?? kind).join(' or ')
     const hint = original && isRepeatableCall(original) ? { hint: 'idempotency.calls of the profile lists them' } : {}
     report(['of'], { ...unknownWord(of, repeatable, `the name of a call of the kind ${allowed}`), ...hint })
     return null
   }
-  if (original.kind === 'chat' && original.stream)
+  if (isUnkeptStream)
     report(['of'], {
       got: `"${of}", a stream`,
-      expected: 'a chat call with "stream: false", whose bytes can be compared',
+      expected: 'a chat call with "stream: false", or a profile whose idempotency.calls has stream',
     })
   if (original.kind === 'resource') {
     expectNone('conflict-ratio', conflictRatio, 'a resource has one valid body')
@@ -277,15 +282,11 @@ export function resolveTurnReplays(
   }
   if (callers === 1) expectNone('other-caller-ratio', otherCallerRatio, 'there is only 1 caller')
   if (keysPerCaller === 1) expectNone('other-key-ratio', otherKeyRatio, '"keys-per-caller" of "callers" is 1')
-  if (!calls.includes('chat'))
+  const kind = isStream ? 'stream' : 'chat'
+  if (!calls.includes(kind))
     report(['replays'], {
-      got: `replays of chat, and idempotency.calls of the profile is [${calls.join(', ')}]`,
-      expected: 'no replays, or a profile whose idempotency.calls has chat',
-    })
-  else if (isStream)
-    report(['replays'], {
-      got: 'replays of a stream',
-      expected: '"stream: false" for a conversation with replays, whose bytes can be compared',
+      got: `replays of ${isStream ? 'streams' : 'chat'}, and idempotency.calls of the profile is [${calls.join(', ')}]`,
+      expected: `no replays${isStream ? ', "stream: false"' : ''}, or a profile whose idempotency.calls has ${kind}`,
     })
   return { ratio, duplicates, conflictRatio, otherKeyRatio, otherCallerRatio }
 }

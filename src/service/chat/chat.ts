@@ -10,7 +10,7 @@ import type { Behavior } from '../behavior.ts'
 import type { ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
-import { keyedReplies, replayWhole, storeWhole } from '../keyed-replies.ts'
+import { keyedReplies, replayWhole, storeSuccess } from '../keyed-replies.ts'
 import { type Admission, chatDraw, type Limiter } from '../limiter.ts'
 import { retirementDate } from '../lists.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from '../message.ts'
@@ -74,8 +74,12 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
   const perRequest = picoOf(usdPerRequest ?? '0')
   const { rpcCostUsd } = moneyHeadersOf(contract)
   const keyed = keyedReplies({ contract, behavior })
-  const hasKeys = contract.idempotency.calls.includes('chat')
   const relay = chatUpstream === null ? null : chatRelay({ contract, behavior, identifiers, upstream: chatUpstream })
+
+  const { calls } = contract.idempotency
+  /** What an upstream streams is passed on and not kept. */
+  const hasKeys = ({ stream }: ChatRequest) =>
+    stream ? calls.includes('stream') && relay === null : calls.includes('chat')
 
   return (state, account, leaves) => {
     // The model decides the limits, so the body is read before its content type is checked.
@@ -104,14 +108,14 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     if (objection !== null) return errorReply(state, 400, objection)
 
     const valid = { state, account, model, request, body, draw, admission }
-    if (!hasKeys) return admit(valid, leaves)
+    if (!hasKeys(request)) return admit(valid, leaves)
     return keyed(state, account, '', {
       first: store => {
         const reply = admit(valid, leaves)
         const costUsd = formatPico(account.deferred.at(-1)?.charge.pico ?? 0n)
         return reply instanceof Promise
-          ? reply.then(ended => storeWhole(ended, state, costUsd, store))
-          : storeWhole(reply, state, costUsd, store)
+          ? reply.then(ended => storeSuccess(ended, state, costUsd, store))
+          : storeSuccess(reply, state, costUsd, store)
       },
       again: stored => {
         const picoUsd = behavior.replayChargePicoUsd(stored)

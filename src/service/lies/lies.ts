@@ -12,7 +12,7 @@ import { furtherLies } from './further-limits.ts'
 import { headerLies } from './headers.ts'
 import type { Lie, LieRows, Lies } from './lie.ts'
 import { limitLies } from './limits.ts'
-import { chatReplayLies, replayLies } from './replays.ts'
+import { chatReplayLies, replayLies, streamReplayLies } from './replays.ts'
 import { resourceLies } from './resources.ts'
 import { rpcLies } from './rpc.ts'
 import { rpcProtocolLies } from './rpc-protocol.ts'
@@ -61,6 +61,7 @@ type Promises = Pick<Contract, 'limits' | 'idempotency'>
 const ofProfiles: readonly { readonly rows: Lies; readonly isPromised: (contract: Promises) => boolean }[] = [
   { rows: furtherLies, isPromised: ({ limits }) => Object.keys(limits.further).length > 0 },
   { rows: chatReplayLies, isPromised: ({ idempotency }) => idempotency.calls.includes('chat') },
+  { rows: streamReplayLies, isPromised: ({ idempotency }) => idempotency.calls.includes('stream') },
 ]
 
 const profileLiesOf = (clause: ClauseId, contract: Promises | null): readonly Lie[] =>

@@ -158,10 +158,10 @@ export const replayLies = {
       ...reply,
       text: reply.text.replace(/[0-9a-f](?="?[}\]])/, digit => (digit === '1' ? '2' : '1')),
     })),
-    'replay-reformatted': result('A replay is reformatted JSON.', 'replayed', reply => ({
-      ...reply,
-      text: JSON.stringify(JSON.parse(reply.text), null, 1),
-    })),
+    'replay-reformatted': result('A replay is reformatted JSON.', 'replayed', reply => {
+      const value = parseJson(reply.text)
+      return value === undefined ? reply : { ...reply, text: JSON.stringify(value, null, 1) }
+    }),
   },
   'rpc.replay.conflict': {
     'conflict-from-cache': row('A used key with another body gets the cached reply.', honest => ({
@@ -284,3 +284,35 @@ export const chatReplayLies = {
     ),
   },
 } satisfies Lies
+
+/** Lies about replays of streams, which only a profile promises. */
+export const streamReplayLies = {
+  'rpc.replay.header': {
+    'keys-of-streams-ignored': alsoViolating(
+      ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
+      row('A stream runs again for its key.', honest => {
+        let ignored = 0
+        return {
+          replayScope: (account, state) =>
+            `${honest.replayScope(account, state)}${isStreamed(state.request.body) ? ++ignored : ''}`,
+        }
+      }),
+    ),
+  },
+  'rpc.replay.body': {
+    'stream-replay-lacks-a-word': result(
+      'The replay of a stream lacks the last piece of its text.',
+      'replayed',
+      reply => ({ ...reply, text: withoutLastPiece(reply.text) }),
+    ),
+  },
+} satisfies Lies
+
+const isStreamed = (body: Buffer | string): boolean => toObject(parseJson(String(body)))?.stream === true
+
+/** The events of a stream without the last one that has a text. */
+function withoutLastPiece(text: string): string {
+  const events = text.split('\n\n')
+  const last = events.findLastIndex(event => /"content":"[^"]/.test(event))
+  return events.filter((_, at) => at !== last || last < 0).join('\n\n')
+}

@@ -8,6 +8,7 @@ import { virtualRun } from '../../support/virtual-run.ts'
 
 const calls = {
   chat: 'kind: chat, stream: false, model-tier: XS, prompt-tokens: 9, max-completion-tokens: 8',
+  stream: 'kind: chat, stream: true, model-tier: XS, prompt-tokens: 9, max-completion-tokens: 8',
   resource: 'kind: resource, resource: image',
 }
 
@@ -27,7 +28,7 @@ budget: { usd: 5 }
 
 async function clausesFound(profile: string, lies: readonly string[] = [], kind: keyof typeof calls = 'chat') {
   const contract = parseProfile(`idempotency: { calls: [rpc, ${kind}], ttlMs: 5000, ${profile} }`, 'p.yaml')
-  const scenario = scenarioOf(kind, kind === 'chat' ? 1 : 0)
+  const scenario = scenarioOf(kind, kind === 'resource' ? 0 : 1)
   const { report } = await virtualRun({ scenario, contract, lies: lies.map(knownLie) })
   return {
     report,
@@ -46,10 +47,11 @@ const profiles = {
 }
 
 describe.each(Object.entries(profiles))('chat with replays %s', (_, profile) => {
-  test('is accused of nothing if it keeps its promises', async () => {
-    const { report, messages } = await clausesFound(profile)
+  test.each(['chat', 'stream'] as const)('is accused of nothing if it keeps its promises of %s', async kind => {
+    const { report, messages } = await clausesFound(profile, [], kind)
     expect(messages).toEqual([])
     expect(report.verdict, report.reasons.join('; ')).toBe('pass')
+    expect(report.clauses.find(({ id }) => id === 'rpc.replay.body')?.judged).toBeGreaterThan(0)
   })
 
   test.each([
@@ -69,6 +71,16 @@ test.each([
   ['rpc.replay.expiry.ends', 'key-never-expires'],
 ])('%s finds in chat that %s', async (clause, lie) => {
   expect((await clausesFound('concurrent: one-charge', [lie])).clauses).toContain(clause)
+})
+
+test.each([
+  ['rpc.replay.body', 'stream-replay-lacks-a-word'],
+  ['rpc.replay.header', 'keys-of-streams-ignored'],
+  ['rpc.replay.charge', 'replay-charged-again'],
+  ['rpc.replay.per-user', 'keys-for-all'],
+  ['rpc.replay.expiry.ends', 'key-never-expires'],
+])('%s finds in streams that %s', async (clause, lie) => {
+  expect((await clausesFound('concurrent: one-charge', [lie], 'stream')).clauses).toContain(clause)
 })
 
 test('a resource has replays, too', async () => {
@@ -93,7 +105,12 @@ stages: [{ name: s, duration: 1s, shape: constant, rate: 1, mix: { again: 1 } }]
 
   test.each([
     [calls.chat, '', '', 'expected the name of a call of the kind rpc or rpc-batch'],
-    [calls.chat.replace('false', 'true'), 'idempotency: { calls: [chat] }', '', 'got "own", a stream, expected a chat'],
+    [
+      calls.chat.replace('false', 'true'),
+      'idempotency: { calls: [chat] }',
+      '',
+      'got "own", a stream, expected a chat call with',
+    ],
     [
       calls.resource,
       'idempotency: { calls: [resource] }',

@@ -6,14 +6,14 @@ import { plannedRequests } from '../../../src/produce/arrivals/planned-requests.
 import { knownLie } from '../../../src/service/lies/lies.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
 
-const promised = (more = '') => parseProfile(`idempotency: { calls: [rpc, chat]${more} }`, 'p.yaml')
+const promised = (more = '') => parseProfile(`idempotency: { calls: [rpc, chat, stream]${more} }`, 'p.yaml')
 
-const scenarioOf = (replays: string, more = '', stage = 'shape: constant, rate: 2/s') => `name: replayed
+const scenarioOf = (replays: string, more = '', stream = false) => `name: replayed
 callers: { count: 40, keys-per-caller: 2 }
 calls:
   talk:
     kind: conversation
-    stream: false
+    stream: ${stream}
     model-tier: S
     turns: 2 to 4
     user-tokens: 20 to 60
@@ -23,7 +23,7 @@ calls:
     replays: ${replays}
     ${more}
 stages:
-  - { name: steady, duration: 6s, mix: { talk: 1 }, ${stage} }
+  - { name: steady, duration: 6s, mix: { talk: 1 }, shape: constant, rate: 2/s }
   - { name: end, duration: 20s, shape: pause }
 budget: { usd: 1 }
 thresholds:
@@ -55,7 +55,12 @@ const marks = {
   'by the same bytes': ', replayHeader: null',
 }
 
-describe.each(Object.entries(marks))('a conversation with replays, marked %s', (_, mark) => {
+const forms = Object.entries(marks).flatMap(([name, mark]) => [
+  { form: 'whole answers', name, mark, stream: false },
+  { form: 'streams', name, mark, stream: true },
+])
+
+describe.each(forms)('a conversation with replays of $form, marked $name', ({ mark, stream }) => {
   test.each([
     ['{ ratio: 0.4 }', ''],
     ['{ duplicates: 2 }', 'branches: { ratio: 0.5, count: 2, turns: 1 to 2 }'],
@@ -64,7 +69,7 @@ describe.each(Object.entries(marks))('a conversation with replays, marked %s', (
     ['{ ratio: 0.5, other-caller-ratio: 0.6, conflict-ratio: 0.3 }', 'tools: { ratio: 0.5, result-tokens: 30 }'],
     ['{ other-caller-ratio: 1 }', 'cache: cold'],
   ])('passes on an honest service: %s %s', async (replays, more) => {
-    const { report } = await runOf(scenarioOf(replays, more), promised(mark))
+    const { report } = await runOf(scenarioOf(replays, more, stream), promised(mark))
     expect(report.findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
     expect(report.verdict, report.reasons.join('; ')).toBe('pass')
     expect(report.clauses.find(({ id }) => id === 'rpc.replay.body')?.judged).toBeGreaterThan(0)
@@ -227,6 +232,23 @@ describe('a lie about replays is accused', () => {
     const declared = [clause, ...knownLie(lie).alsoViolates]
     expect(report.findings.map(each => each.clause)).toContain(clause)
     expect(declared).toEqual(expect.arrayContaining(report.findings.map(each => each.clause)))
+    expect(report.verdict).toBe('fail')
+  })
+
+  test.each([
+    ['rpc.replay.charge', 'replay-charged-again'],
+    ['rpc.replay.header', 'key-of-the-conversation'],
+    ['rpc.replay.header', 'replay-unmarked'],
+    ['rpc.replay.header', 'keys-of-streams-ignored'],
+    ['rpc.replay.body', 'replay-of-an-earlier-turn'],
+    ['rpc.replay.body', 'stream-replay-lacks-a-word'],
+    ['rpc.replay.body', 'replay-runs-again'],
+    ['rpc.replay.conflict', 'conflict-from-cache'],
+    ['rpc.replay.per-user', 'keys-for-all'],
+  ])('%s: %s in streams', async (clause, lie) => {
+    const replays = '{ ratio: 0.6, conflict-ratio: 0.3, other-caller-ratio: 0.3 }'
+    const { report } = await runOf(scenarioOf(replays, '', true), promised(), [lie])
+    expect(report.findings.map(each => each.clause)).toContain(clause)
     expect(report.verdict).toBe('fail')
   })
 

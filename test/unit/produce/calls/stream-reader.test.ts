@@ -261,3 +261,41 @@ describe('secrets in a stream', () => {
     expect(recordOf([chunk({ content: long }), chunk({ content: key }), '[DONE]'])).not.toContain(key.slice(0, 6))
   })
 })
+
+describe('the fingerprint of a stream', () => {
+  const event = (chunk: object) => `data: ${JSON.stringify(chunk)}\n\n`
+  const chunkOf = (delta: object, index = 0, id = 'c1') => event({ id, model: 'm', choices: [{ index, delta }] })
+  const usage = (total: number) => event({ id: 'c1', model: 'm', choices: [], usage: { total_tokens: total } })
+  const read = (events: readonly string[], digest = true) => {
+    const reader = createStreamReader({ doneMarker: '[DONE]', echoField: null, mask: createMask([]), digest })
+    for (const [atMs, each] of [...events, 'data: [DONE]\n\n'].entries()) reader.push(Buffer.from(each), atMs)
+    return reader.end().reading.digest
+  }
+  const words = (...pieces: readonly string[]) => pieces.map(content => chunkOf({ content }))
+  const call = (piece: string) =>
+    chunkOf({ tool_calls: [{ index: 0, id: 't1', function: { name: 'look_up', arguments: piece } }] })
+
+  test('is the same however the answer is cut into chunks and reads', () => {
+    const one = read([...words('one two three four'), chunkOf({ reasoning: 'because' }), call('{"a":1}'), usage(4)])
+    const parts = [...words('one', ' two', ' three', ' f', 'our'), chunkOf({ reasoning: 'bec' })]
+    expect(one).toBe(read([...parts, chunkOf({ reasoning: 'ause' }), call('{"a"'), call(':1}'), usage(4)]))
+    expect(one).toBe(read([[...parts, chunkOf({ reasoning: 'ause' }), call('{"a":1}'), usage(4)].join('')]))
+  })
+
+  test.each<[string, readonly string[]]>([
+    ['a word less', [...words('one', ' two'), usage(4)]],
+    ['another word', [...words('one', ' two', ' tree'), usage(4)]],
+    ['another usage', [...words('one', ' two', ' three'), usage(5)]],
+    ['no usage', words('one', ' two', ' three')],
+    ['another id', [...['one', ' two', ' three'].map(content => chunkOf({ content }, 0, 'c2')), usage(4)]],
+    ['reasoning', [...words('one', ' two', ' three'), chunkOf({ reasoning: 'x' }), usage(4)]],
+    ['a tool call', [...words('one', ' two', ' three'), call('{}'), usage(4)]],
+  ])('is another one with %s', (_, events) => {
+    expect(read(events)).not.toBe(read([...words('one', ' two', ' three'), usage(4)]))
+  })
+
+  test('is missing if nobody asks for it, and for several choices, whose chunks may come in any order', () => {
+    expect(read(words('one'), false)).toBeUndefined()
+    expect(read([chunkOf({ content: 'a' }), chunkOf({ content: 'b' }, 1)])).toBeUndefined()
+  })
+})

@@ -66,12 +66,12 @@ describe('a mistake is reported with its place', () => {
     [`${lengths}, branches: { turns: 2 }`, 's.yaml:4:', 'count'],
     [`${lengths}, branches: { count: 101, turns: 2 }`, 's.yaml:4:', 'got 101, expected a whole number from 1 to 100'],
     [
-      `${lengths}, replays: { ratio: 1 }`,
+      `${lengths}, stream: false, replays: { ratio: 1 }`,
       's.yaml:4:',
       'got replays of chat, and idempotency.calls of the profile is [rpc]',
     ],
     [
-      `${lengths}, replays: { ratio: 1 }`,
+      `${lengths}, stream: false, replays: { ratio: 1 }`,
       's.yaml:4:',
       'expected no replays, or a profile whose idempotency.calls has chat',
     ],
@@ -164,9 +164,13 @@ describe('a session', () => {
     expect(load).toThrow('got 0.5, expected 0, since there is only 1 caller')
   })
 
-  test('has replays only of answers that come whole', () => {
-    const load = () => parseScenario(scenarioOf(`${lengths}, replays: { ratio: 1 }`), 's.yaml', chatHasKeys)
-    expect(load).toThrow('got replays of a stream, expected "stream: false" for a conversation with replays')
+  test('has replays of streams only if the profile promises them', () => {
+    const load = (profile: typeof chatHasKeys) =>
+      parseScenario(scenarioOf(`${lengths}, replays: { ratio: 1 }`), 's.yaml', profile)
+    expect(() => load(chatHasKeys)).toThrow(
+      'got replays of streams, and idempotency.calls of the profile is [chat], expected no replays, "stream: false", or a profile whose idempotency.calls has stream',
+    )
+    expect(load(parseProfile('idempotency: { calls: [stream] }', 'p.yaml')).calls.talk).toMatchObject({ stream: true })
   })
 
   test('may have results of tools in place of texts of the user', () => {
