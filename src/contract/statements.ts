@@ -1,6 +1,14 @@
 import { isObject, type JsonObject, toObject } from '../lib/json.ts'
 import { numberIn } from '../lib/numbers.ts'
-import { type AccountTier, type Contract, type Model, type ModelTier, modelTiers, type Network } from './contract.ts'
+import {
+  type AccountTier,
+  type Contract,
+  type Model,
+  type ModelTier,
+  modelTiers,
+  type Network,
+  type Resource,
+} from './contract.ts'
 import { sourceOfValue } from './sources.ts'
 
 /** A model in the list of the target. */
@@ -58,30 +66,50 @@ export function parseNetworks(body: unknown): Statements['networks'] {
 /** A larger number is not credible as a limit, and load paced by it would be a flood. */
 const maxPerMinute = { RPM: 6_000_000, TPM: 1e12 } as const
 
-/** The limit that an entry is about: that of a model, or of the RPC proxy, which is named by its path. */
-const nameOfEntry = (id: string): string => (/(^|[/:])crypto\/rpc\/?$/.test(id) ? 'rpc' : `chat:${id}`)
+/** The limit that an entry is about: that of a model, or of the RPC proxy, which may be named by its path. */
+const nameOfEntry = (id: string): string => (/^rpc$|(^|[/:])crypto\/rpc\/?$/.test(id) ? 'rpc' : `chat:${id}`)
 
 /**
- * The limits in a response of the rate-limits endpoint, per minute; null if there are none. The response is not trusted:
- * a limit that is not at least 1, also as a text, or that exceeds `maxPerMinute`, is left out.
+ * The limits in a response of the rate-limits endpoint, per minute; null if there are none. The layout is open: any list of
+ * objects with a model and its limits, or objects by model. The response is not trusted: a limit that is not at least 1,
+ * also as a text, or that exceeds `maxPerMinute`, is left out.
  */
 export function parseLimits(body: unknown): Statements['limits'] {
-  const entries = listIn(toObject(body)?.data ?? body, ['rateLimits'])
+  const entries = listIn(toObject(body)?.data ?? body, ['rateLimits', 'rate_limits', 'limits', 'models'])
   if (entries === null) return null
   const perMinute = new Map<string, number>()
   for (const entry of entries.map(toObject)) {
-    const model = entry?.apiModelId
-    if (typeof model !== 'string' || !Array.isArray(entry?.rateLimits)) continue
-    for (const limit of entry.rateLimits.slice(0, maxEntries).map(toObject)) {
-      const [type, stated] = [limit?.type, limit?.amount]
+    const model = firstText(entry?.apiModelId, entry?.model, entry?.model_id, entry?.modelId, entry?.id, entry?.name)
+    if (entry === null || model === null) continue
+    for (const [type, stated] of [...listedLimits(entry), ...namedLimits(entry)]) {
       const amount = typeof stated === 'string' ? numberIn(stated) : stated
-      if ((type !== 'RPM' && type !== 'TPM') || typeof amount !== 'number') continue
-      if (amount >= 1 && amount <= maxPerMinute[type])
+      if (typeof amount === 'number' && amount >= 1 && amount <= maxPerMinute[type])
         perMinute.set(type === 'RPM' ? nameOfEntry(model) : `${nameOfEntry(model)} tokens`, amount)
     }
   }
   return perMinute.size === 0 ? null : perMinute
 }
+
+type StatedPerMinute = readonly (readonly [type: 'RPM' | 'TPM', amount: unknown])[]
+
+/** The limits of the public layout: a list in which each has a type and an amount. */
+const listedLimits = ({ rateLimits }: JsonObject): StatedPerMinute =>
+  !Array.isArray(rateLimits)
+    ? []
+    : rateLimits.slice(0, maxEntries).flatMap(limit => {
+        const { type, amount } = toObject(limit) ?? {}
+        return type === 'RPM' || type === 'TPM' ? [[type, amount] as const] : []
+      })
+
+/** Limits whose names say what they count and that it is per minute, in the entry or in an object in it. */
+const namedLimits = (entry: JsonObject): StatedPerMinute =>
+  [entry, ...Object.values(entry).filter(isObject)].flatMap(limits =>
+    Object.entries(limits).flatMap(([name, amount]) => {
+      const [, unit] =
+        /^(?:max_?|limit_?)?(r|t|requests?|tokens?)_?p(?:er)?_?m(?:in(?:ute)?)?(?:_?limit)?$/i.exec(name) ?? []
+      return unit === undefined ? [] : [[/^r/i.test(unit) ? 'RPM' : 'TPM', amount] as const]
+    }),
+  )
 
 /**
  * The contract with what the target states about itself: a layer over the document and the profile. Models and networks
@@ -96,7 +124,7 @@ export function withStatements(
   isReference = true,
 ): Contract {
   const published = limits === null ? contract.limits.published : Object.fromEntries(limits)
-  const sources: Contract['sources'] = { ...contract.sources, ...(isReference ? {} : assumedPrices(contract)) }
+  const sources: Contract['sources'] = { ...contract.sources, ...(isReference ? {} : assumedValues(contract)) }
   const known =
     isReference || sourceOfValue(contract, 'models') === 'profile' ? contract.models : withoutPrices(contract)
   if (models !== null) sources.models = 'target'
@@ -118,11 +146,21 @@ const withoutPrices = ({ models }: Contract): Contract['models'] =>
 
 const lookupPrice = 'chat.search.usdPerLookup'
 
-/** Marks prices of the reference service, as far as no profile states them. They forecast the cost of a run. */
-function assumedPrices(contract: Contract): Contract['sources'] {
+/** What the document does not say about the resources that it names. */
+const resourceTerms: readonly (keyof Resource)[] = ['path', 'body', 'isPaginated', 'isDownload']
+
+/**
+ * Marks values of the reference service, as far as no profile states them: prices, which forecast the cost of a run, and
+ * the paths and bodies of resources.
+ */
+function assumedValues(contract: Contract): Contract['sources'] {
   const bases = Object.keys(contract.rpc.networks).map(slug => `rpc.networks.${slug}.baseCredits`)
   const tiers = Object.keys(contract.rpc.methods).map(family => `rpc.methods.${family}`)
-  const unstated = [...bases, ...tiers, lookupPrice].filter(path => sourceOfValue(contract, path) !== 'profile')
+  const resources = Object.keys(contract.resources).flatMap(name =>
+    resourceTerms.map(term => `resources.${name}.${term}`),
+  )
+  const values = [...bases, ...tiers, lookupPrice, ...resources]
+  const unstated = values.filter(path => sourceOfValue(contract, path) !== 'profile')
   return Object.fromEntries(unstated.map(path => [path, 'default']))
 }
 

@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { hasReplayMark } from '../contract/requests/idempotency.ts'
+import { isAssumed } from '../contract/sources.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeByObject, memoizeLast } from '../lib/memoize.ts'
 import { is2xx } from '../lib/numbers.ts'
@@ -14,6 +15,21 @@ import { isProbeRequest, requestTraits } from './requests/request.ts'
  */
 export const isFromGateway = ({ status, headers }: ObservedResponse, contract: Contract): boolean =>
   status >= 500 && headers[`${contract.headerPrefix}version`] === undefined
+
+/** Whether a status says that there is nothing at a path, nothing any more, or nothing for this method. */
+export const isMissing = (status: number): boolean => [404, 405, 410, 501].includes(status)
+
+/**
+ * Whether a response says that there is nothing at the path of a resource which is only assumed of the target. The service
+ * may have the resource elsewhere, and a router may have answered before the service read the request.
+ */
+export function isAtAssumedPath({ request, response }: Observation, contract: Contract): boolean {
+  if (response === null || !isMissing(response.status)) return false
+  const { route } = requestTraits(request).endpoint(request, contract)
+  return Object.entries(contract.resources).some(
+    ([name, { path }]) => path === route && isAssumed(contract, `resources.${name}.path`),
+  )
+}
 
 /** Statuses of a wrong address: redirects, unknown paths, other methods, other hosts. */
 const wrongAddress: readonly number[] = [301, 302, 303, 307, 308, 404, 405, 410, 421, 426]

@@ -3,6 +3,7 @@ import type { Contract } from '../../contract/contract.ts'
 import type { Observation, Sink } from '../../observation/observation.ts'
 import { listKinds } from '../../observation/requests/lists.ts'
 import { type RequestKind, type RequestOf, requestKinds } from '../../observation/requests/request.ts'
+import { isAtAssumedPath } from '../../observation/response.ts'
 import type { FindingLog } from '../findings/findings.ts'
 import { checkChatJson } from './chat-json.ts'
 import { checkChatOptions } from './chat-options.ts'
@@ -22,7 +23,7 @@ import { checkLimitHeaders } from './limit-headers.ts'
 import { checkLists } from './lists.ts'
 import { checkPayments } from './payments.ts'
 import { acceptedProbe, checkProbe } from './probe.ts'
-import { checkResources } from './resources.ts'
+import { assumedPath, checkResources } from './resources.ts'
 import { checkRefusedCredits, checkRpcCredits } from './rpc-credits.ts'
 import { checkRpcResponse } from './rpc-response.ts'
 import { checkWalletOffers } from './wallet-offers.ts'
@@ -82,7 +83,10 @@ export function createChecks(contract: Contract, findingLog: FindingLog): Sink {
   const byKind = new Map(requestKinds.map(kind => [kind, bound.filter(({ kinds }) => kinds.includes(kind))]))
   const checksOf = (observation: Observation) => byKind.get(observation.request.kind) ?? []
 
+  const resources = findingLog.reporterFor('resources')
+
   return observation => {
+    if (isAtAssumedPath(observation, contract)) return resources.unjudged('resource.offered', assumedPath)
     // Headers beyond the number that is kept may be the ones that a check misses.
     const isCut = observation.response?.headersCut === true
     const isWhole = observation.outcome.kind === 'answered'

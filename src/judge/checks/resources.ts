@@ -1,10 +1,13 @@
-import { type Resource, resourceOf } from '../../contract/contract.ts'
+import { resourceOf } from '../../contract/contract.ts'
+import { isAssumed } from '../../contract/sources.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import type { ResourceDescriptor } from '../../observation/requests/resource.ts'
-import { is2xx, isFromGateway } from '../../observation/response.ts'
+import { is2xx, isFromGateway, isMissing } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
+import type { Obstacle } from '../findings/obstacles.ts'
+import { mentionsModel } from './chat-request.ts'
 import { type Check, checkBodyType, expectFor } from './check.ts'
 
 /** Checks responses that are neither chat nor RPC: whether the resource exists, and its headers. */
@@ -14,7 +17,8 @@ export const checkResources: Check<'resources', ResourceDescriptor> = (
   reporter,
 ) => {
   if (response === null || isFromGateway(response, contract)) return
-  const resource = resourceOf(contract, request.resource)
+  const name = request.resource
+  const resource = resourceOf(contract, name)
   if (resource === null || unrelated.includes(response.status)) return
   const { status } = response
   const expect = expectFor(reporter, id)
@@ -23,10 +27,12 @@ export const checkResources: Check<'resources', ResourceDescriptor> = (
   if (resource.draws !== 'video-retrieve')
     expect(
       'resource.offered',
-      !missing.includes(status),
-      () => `${resource.method} ${resource.path} got status ${status}, expected the resource ${request.resource}`,
+      !isMissing(status),
+      () => `${resource.method} ${resource.path} got status ${status}, expected the resource ${name}`,
     )
-  if (resource.draws === 'embedding' && isText(request.body?.input) && status < 500 && !missing.includes(status))
+  const isOfAssumedModel = isAssumed(contract, `resources.${name}.body`) && mentionsModel(response)
+  const mayReject = status >= 500 || isMissing(status) || isOfAssumedModel
+  if (resource.draws === 'embedding' && isText(request.body?.input) && !(mayReject && !is2xx(status)))
     expect(
       'embeddings.input',
       is2xx(status),
@@ -34,14 +40,25 @@ export const checkResources: Check<'resources', ResourceDescriptor> = (
     )
   if (!is2xx(status)) return
   checkBodyType({ response, outcome }, expect)
-  if (resource.isPaginated) checkPages(response, request, id, reporter)
-  checkDisposition(response, resource, id, reporter)
+  if (resource.isPaginated)
+    if (isAssumed(contract, `resources.${name}.isPaginated`) && hasNoPage(response))
+      reporter.unjudged('header.pagination', assumedPages)
+    else checkPages(response, request, id, reporter)
+  const isDownload = resource.isDownload && !isAssumed(contract, `resources.${name}.isDownload`)
+  checkDisposition(response, isDownload, id, reporter)
+}
+
+export const assumedPath: Obstacle = {
+  text: 'the document does not state its path, and the target has none there; name it in the profile as resources.<name>.path',
+  clause: null,
+}
+const assumedPages: Obstacle = {
+  text: 'the document does not state which lists have pages; name them in the profile as resources.<name>.isPaginated',
+  clause: null,
 }
 
 /** Statuses about the caller, its rate or its balance, and not about the resource. */
 const unrelated: readonly number[] = [401, 402, 403, 429]
-/** Statuses for a missing resource, a removed one, or a wrong method. */
-const missing: readonly number[] = [404, 405, 410, 501]
 
 const isText = (input: unknown): boolean =>
   typeof input === 'string' || (Array.isArray(input) && input.every(each => typeof each === 'string'))
@@ -50,7 +67,7 @@ const disposition = /^(attachment|inline|form-data)\s*(;|$)/i
 
 function checkDisposition(
   { headers, status }: ObservedResponse,
-  { isDownload }: Resource,
+  isDownload: boolean,
   id: number,
   reporter: Voice,
 ): void {
@@ -72,6 +89,9 @@ export const pageHeaders = {
   totalPages: 'x-pagination-total-pages',
 } as const
 const wholeNumber = /^\d+$/
+
+const hasNoPage = ({ headers }: ObservedResponse): boolean =>
+  Object.values(pageHeaders).every(name => headers[name] === undefined)
 
 function checkPages(response: ObservedResponse, request: ResourceDescriptor, id: number, reporter: Voice): void {
   const expect = expectFor(reporter, id)

@@ -16,6 +16,7 @@ import {
 } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
+import { statedTier } from './price-list.ts'
 
 /** Checks the JSON-RPC part of a proxy response: form, ids, and matching of items. */
 export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
@@ -30,7 +31,8 @@ export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
   const isConflict = role === 'conflict'
   // It also judges a repeated request that is refused as a conflict. If the first one was lost, another body was the first.
   const isRefusedRepeat = role !== 'original' && contract.idempotency.conflict.includes(status)
-  const saysOfItems = is2xx(status) || (!isRefusedRepeat && isAboutItems(response, request))
+  const isRefused = isRefusedRepeat || isOfUnknownMethod(request, response, contract)
+  const saysOfItems = is2xx(status) || (!isRefused && isAboutItems(response, request))
   if (!isConflict && request.items.some(isFailing) && saysOfItems) {
     if (is2xx(status)) reporter.pass('rpc.item-failure.status')
     else {
@@ -96,6 +98,17 @@ function isUnknownNetwork({ items }: RpcDescriptor, response: ObservedResponse):
   if (status !== 400 && status !== 404) return false
   const message = errorMessageOf(response)
   return (status === 404 || /network|chain/i.test(message)) && !items.some(({ method }) => message.includes(method))
+}
+
+const unsupported = /support|allow|available|enabled|permit|implement|unknown|recogni[sz]ed|not found|not exist/i
+
+/** Whether a refusal says that it does not offer one of the methods, and neither the target nor a profile states that it does. */
+function isOfUnknownMethod({ items, network }: RpcDescriptor, response: ObservedResponse, contract: Contract): boolean {
+  const said = errorMessageOf(response)
+  return (
+    unsupported.test(said) &&
+    items.some(({ method }) => statedTier(contract, network, method) === null && said.includes(method))
+  )
 }
 
 const isFailing = (item: RpcItem): boolean => item.failing

@@ -199,9 +199,6 @@ export const chatOptionLies = {
     'suffix-ignored-in-streams': always("Options after the model's name are ignored in streams.", {
       suffixOptions: (pairs, stream) => (stream ? [] : pairs),
     }),
-    'second-in-suffix-ignored': always("Only the first option after the model's name is read.", {
-      suffixOptions: pairs => pairs.slice(0, 1),
-    }),
     'prompt-in-suffix-ignored': always("The option for the system prompt is ignored after the model's name.", {
       suffixOptions: pairs => pairs.filter(([name]) => name !== 'include_venice_system_prompt'),
     }),

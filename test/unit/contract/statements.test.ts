@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
+import { isAssumed } from '../../../src/contract/sources.ts'
 import { parseLimits, parseModels, parseNetworks, withStatements } from '../../../src/contract/statements.ts'
 import { statedBase, statedTier } from '../../../src/judge/checks/price-list.ts'
 
@@ -71,6 +72,25 @@ describe('parseLimits', () => {
   test('reads a list outside of data', () => {
     expect(parseLimits({ rateLimits: [entry('a', requests(1))] })?.get('chat:a')).toBe(1)
   })
+
+  test.each([
+    ['members of an entry', { rate_limits: [{ model: 'a', requests_per_minute: 20, tokens_per_minute: '500000' }] }],
+    ['members in camel case', { data: [{ modelId: 'a', requestsPerMinute: 20, tokensPerMinute: 500_000 }] }],
+    ['an object in an entry', { limits: [{ id: 'a', limits: { rpm: 20, tpm: 500_000, rpd: 7 } }] }],
+    ['objects by model', { data: { models: { a: { rpm_limit: 20, tpm_limit: 500_000 } } } }],
+  ])('reads %s', (_, body) => {
+    expect([...(parseLimits(body) ?? [])]).toEqual([
+      ['chat:a', 20],
+      ['chat:a tokens', 500_000],
+    ])
+  })
+
+  test.each(['requests_per_day', 'remaining_requests_per_minute', 'rps', 'tokens', 'requests_per_minute_used'])(
+    'reads no limit per minute from %s',
+    name => {
+      expect(parseLimits({ data: [{ model: 'a', [name]: 20 }] })).toBeNull()
+    },
+  )
 
   test('accepts a model with the name __proto__', () => {
     const body = JSON.parse(
@@ -148,6 +168,17 @@ describe('withStatements', () => {
 
   test('changes nothing if the target states nothing', () => {
     expect(withStatements(documentedContract, nothing, 'default')).toEqual(documentedContract)
+  })
+
+  test('what the document does not say about resources is assumed of a target, unless the profile states it', () => {
+    const stated = parseProfile('resources: { embeddings: { path: /v2/embeddings } }', 'p.yaml')
+    const assumedIn = (contract: Contract, isReference?: boolean) => {
+      const after = withStatements(contract, nothing, 'default', isReference)
+      return ['path', 'body'].filter(term => isAssumed(after, `resources.embeddings.${term}`))
+    }
+    expect(assumedIn(documentedContract, false)).toEqual(['path', 'body'])
+    expect(assumedIn(stated, false)).toEqual(['body'])
+    expect(assumedIn(documentedContract)).toEqual([])
   })
 
   test('assumes the models of the document if the list of another target is not read, unless a profile states them', () => {

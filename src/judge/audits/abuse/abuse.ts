@@ -1,7 +1,7 @@
 import type { Observation } from '../../../observation/observation.ts'
 import { applicableLimit, isOpenList, requestTraits } from '../../../observation/requests/request.ts'
 import { isRpc } from '../../../observation/requests/rpc.ts'
-import { errorMessageOf, is2xx, isAbuseBlock, saysToWait } from '../../../observation/response.ts'
+import { errorMessageOf, is2xx, isAbuseBlock, isAtAssumedPath, saysToWait } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../findings/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
 import { type CallerBlocks, createCallerBlocks } from './blocks.ts'
@@ -86,7 +86,8 @@ export function createAbuseAudit(
         response !== null &&
         !isOpenList(observation.request) &&
         response.status < 500 &&
-        !callerUnknown.includes(response.status),
+        !callerUnknown.includes(response.status) &&
+        !isAtAssumedPath(observation, contract),
       service:
         abuse.scope === 'model' ? (applicableLimit(observation, contract)?.name ?? 'control') : serviceOf(observation),
     }

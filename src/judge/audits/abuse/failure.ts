@@ -2,7 +2,7 @@ import type { Contract } from '../../../contract/contract.ts'
 import { failedBeforeSend, type Observation } from '../../../observation/observation.ts'
 import { type RequestDescriptor, requestTraits } from '../../../observation/requests/request.ts'
 import type { Identity } from '../../../observation/requests/traits.ts'
-import { is2xx, isAbuseBlock, isFromGateway } from '../../../observation/response.ts'
+import { is2xx, isAbuseBlock, isAtAssumedPath, isFromGateway } from '../../../observation/response.ts'
 
 /**
  * certain: counts toward the abuse block of its caller · possible: may count, or the response may not be the service's
@@ -28,10 +28,8 @@ export type AbuseAttempt = {
 }
 
 /** Whether a request counts toward the abuse block of its caller; null if it does not. */
-export function countedFailureOf(
-  { request, response, outcome }: Observation,
-  contract: Contract,
-): CountedFailure | null {
+export function countedFailureOf(observation: Observation, contract: Contract): CountedFailure | null {
+  const { request, response, outcome } = observation
   const identity = requestTraits(request).identity(request)
   if (outcome.kind === 'dropped' || identity === 'other' || identity === 'none') return null
   if (outcome.kind === 'failed' && failedBeforeSend.includes(outcome.reason)) return null
@@ -41,7 +39,7 @@ export function countedFailureOf(
   const { counts, blockedCount } = contract.abuse
   if (isAbuseBlock(response, contract)) return blockedCount === false ? null : 'possible'
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
-  if (unclear.includes(identity)) return 'possible'
+  if (unclear.includes(identity) || isAtAssumedPath(observation, contract)) return 'possible'
   // Only the service knows whose failure a 401 is.
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
   return isClear ? 'certain' : 'possible'

@@ -226,8 +226,16 @@ describe('the echo of options', () => {
       { echo: { ...defaults, include_venice_system_prompt: true } },
     ),
     'options in the model suffix only': answered(
-      { suffix: 'strip_thinking_response=true&enable_web_search=off' },
+      { suffix: 'strip_thinking_response=true' },
       { echo: { ...defaults, strip_thinking_response: true } },
+    ),
+    'several options in the model suffix': answered(
+      { suffix: 'strip_thinking_response=true&disable_thinking=true' },
+      { echo: defaults },
+    ),
+    'a refusal of several options in the model suffix': refusal(
+      { suffix: 'strip_thinking_response=true&disable_thinking=true' },
+      400,
     ),
     'an option in the model suffix that the body contradicts': answered(
       { suffix: 'disable_thinking=true', parameters: { disable_thinking: false } },
@@ -273,7 +281,7 @@ describe('the echo of options', () => {
     'an option in the model suffix that is not applied': [
       'parameters.suffix',
       'disable_thinking is echoed as false, expected true as sent in the model suffix',
-      answered({ suffix: 'strip_thinking_response=false&disable_thinking=true' }, { echo: defaults }),
+      answered({ suffix: 'disable_thinking=true' }, { echo: defaults }),
     ],
     'an echo that is a string': [
       'parameters.echo',

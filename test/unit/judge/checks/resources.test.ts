@@ -215,6 +215,32 @@ describe('resources', () => {
     })
   })
 
+  test.each([404, 405, 410])('a %d at a path that is only assumed of the target accuses it of nothing', status => {
+    const assumed = { ...documentedContract, sources: { 'resources.embeddings.path': 'default' as const } }
+    const missing = answered('embeddings', { ...responseOf(status, { error: 'Not Found' }), headers: {} })
+    const probed = observed({ kind: 'probe', probe: 'token-ids' }, missing.response)
+    for (const observation of [missing, probed]) {
+      expect(failedClauses(observation, assumed)).toEqual({})
+      expect(Object.keys(failedClauses(observation))).not.toEqual([])
+    }
+    expect(judgedCount('resource.offered', answered('embeddings', embedded()), assumed)).toBe(1)
+  })
+
+  test('an unknown model that is only assumed of the target does not refuse embeddings', () => {
+    const assumed = { ...documentedContract, sources: { 'resources.embeddings.body': 'default' as const } }
+    const refused = (error: string) =>
+      answered('embeddings', { ...embedded(400), body: responseOf(400, { error }).body })
+    expect(failedClauses(refused('Unknown model ref-embed'), assumed)).toEqual({})
+    expect(Object.keys(failedClauses(refused('Invalid input'), assumed))).toEqual(['embeddings.input'])
+  })
+
+  test('a list need not have pages if they are only assumed of it', () => {
+    const assumed = { ...documentedContract, sources: { 'resources.characters.isPaginated': 'default' as const } }
+    const list = (headers: Readonly<Record<string, string>>) => answered('characters', listOf(2, headers))
+    expect(failedClauses(list({}), assumed)).toEqual({})
+    expect(Object.keys(failedClauses(list({ 'x-pagination-page': '1' }), assumed))).toEqual(['header.pagination'])
+  })
+
   test.each([null, 7, 'text', [], { data: 7 }, { data: null }])(
     'a list that is %j does not fail the count of its items',
     body => {

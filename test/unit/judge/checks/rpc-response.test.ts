@@ -199,6 +199,19 @@ describe('RPC responses', () => {
     ],
   })
 
+  test('a batch may be refused for a method that is only assumed of the target, and not for an item that fails', () => {
+    const assumed = { ...documentedContract, sources: { 'rpc.methods.evm': 'default' as const } }
+    const withText = (error: string) => refused(batchDescriptor, 400, { error })
+    const { method } = batchDescriptor.items[0] ?? { method: '' }
+    expect(failedClauses(withText(`Unsupported methods: ${method}`), assumed)).toEqual({})
+    for (const [text, contract] of [
+      [`Unsupported methods: ${method}`, documentedContract],
+      [`${method} failed: execution reverted`, assumed],
+      ['A batch with an unsupported item', assumed],
+    ] as const)
+      expect(Object.keys(failedClauses(withText(text), contract))).toEqual(['rpc.item-failure.status'])
+  })
+
   test('with status 500, responses to the items count as their results', () => {
     const observation = refused(batchDescriptor, 500, batchBody)
     expect(failedClauses(observation)['rpc.item-failure.status']).toBe(
