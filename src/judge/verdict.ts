@@ -70,7 +70,7 @@ export function reachVerdict(run: VerdictInput): RunVerdict {
   const names = run.plan.only?.names ?? []
   const selection =
     names.length === 0 ? [] : [`Only ${names.join(', ')} ${names.length === 1 ? 'was' : 'were'} judged.`]
-  const notes = [...savingNote(run), ...selection, ...fewerKeysNote(run.plan)]
+  const notes = [...savingNote(run), ...selection, ...fewerKeysNote(run.plan), ...notOfferedNote(run.plan)]
   if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open, ...notes] }
   if (open.length > 0) return { verdict: 'inconclusive', reasons: [...open, ...notes] }
   const found = run.capacity.map(({ stage, reason }) => `Capacity in ${stage}: ${reason}`)
@@ -84,6 +84,10 @@ function fewerKeysNote({ fewerKeys }: Plan): readonly string[] {
   const left = leftOut.length === 0 ? '' : ` Left out: ${leftOut.join(', ')}.`
   return [`The run had ${plural(given, 'key')} for ${plural(of, 'caller')}.${left}`]
 }
+
+/** What the verdict is not about, because the target does not offer it. */
+const notOfferedNote = ({ notOffered }: Plan): readonly string[] =>
+  notOffered.length === 0 ? [] : [`Left out, since the target does not offer what they call: ${notOffered.join(', ')}.`]
 
 /**
  * The verdict on a run that must be no worse than its baselines: a regression is a failure. If the comparison cannot

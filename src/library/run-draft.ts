@@ -207,6 +207,7 @@ async function jobAt(
     clock,
     notes: [
       plan.fewerKeys && `Keys: ${describeFewerKeys(plan.fewerKeys)}.`,
+      plan.notOffered.length === 0 ? null : `Not offered, and left out: ${plan.notOffered.join(', ')}.`,
       isKeyed ? plainTextWarning(plan) : null,
       ...discovery.notes,
       suggested === null ? null : notThere(info.target, suggested),

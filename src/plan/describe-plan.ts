@@ -76,6 +76,7 @@ function facts(plan: Plan, refusal: string | null | undefined): readonly (readon
     ['profile', profile],
     ...(only === null ? [] : [['only', describeOnly(only)]]),
     ...(fewerKeys === null ? [] : [['keys', describeFewerKeys(fewerKeys)]]),
+    ...(plan.notOffered.length === 0 ? [] : [['not offered', plan.notOffered.join(', ')]]),
     ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
     ...(callers.wallets === null ? [] : [['wallets', describeWallets(callers.wallets)]]),
     ['limits', describeLimits(limits)],

@@ -1,3 +1,4 @@
+import { pauseFor } from '../scenario/not-offered.ts'
 import type { Scenario } from '../scenario/schema.ts'
 import type { Stage } from '../scenario/stage-schema.ts'
 import type { Threshold } from '../scenario/threshold.ts'
@@ -145,12 +146,6 @@ function placeOf(
   const callers = new Set(places).size
   // Of keys that are apart, the last one stands: it may be that of a provoking caller.
   return { firstCaller: Math.max(...places) - callers + 1, callers }
-}
-
-function pauseFor(stage: Stage): Stage {
-  const durationMs = 'durationMs' in stage ? stage.durationMs : 0
-  const { name, beyondFailures, beyondTier } = stage
-  return { name, durationMs, firstCaller: 0, callers: 1, beyondFailures, beyondTier, shape: 'pause' }
 }
 
 /** Scales absolute rates by `ratio`, and what is sent at once by `share`. A share of a tier follows the callers by itself. */

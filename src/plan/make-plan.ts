@@ -84,6 +84,7 @@ function planFor(
     profile: contract.name,
     notPromised: notPromised(contract),
     fewerKeys,
+    notOffered: [...scenario.notOffered],
     callers,
     limits,
     values: [],

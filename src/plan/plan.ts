@@ -25,9 +25,7 @@ export type { Aggregate, Count, CountWith, Measure, Operator, Threshold, Timing 
 export { hasTrait, operators, plainCounts, timings } from '../scenario/threshold.ts'
 export type { Call }
 
-const positive = z.number().positive()
-const amount = z.number().nonnegative()
-const text = z.string()
+const [positive, amount, text] = [z.number().positive(), z.number().nonnegative(), z.string()]
 
 /** The terms of a capacity search. Rates are arrivals per second of all callers. */
 const searchSchema = z.object({
@@ -298,6 +296,8 @@ const planFields = z.object({
   only: onlySchema.nullable().default(null),
   /** null: there is a key for each caller of the scenario. */
   fewerKeys: fewerKeysSchema.nullable().default(null),
+  /** The calls of the scenario that are left out, since the target offers no such resource, network or method. */
+  notOffered: z.array(text).default([]),
   callers: callersSchema,
   limits: limitsSchema,
   /** The models, networks and prices that the calls use. */

@@ -147,7 +147,7 @@ function sortedLike(order: readonly string[], values: readonly string[]): readon
 
 /** The parts of the plan that the report shows; `plan.json` has all of it. */
 function planFacts(plan: Plan, limits: JudgedRun['limits']): PlanFacts {
-  const { only, fewerKeys, callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls, slo } = plan
+  const { only, fewerKeys, notOffered, callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls, slo } = plan
   const { requests, durationMs, credits, worstUsd } = forecast
   return {
     callers: { count: callers.names.length, tier: callers.accountTier, shared: callers.shared },
@@ -155,6 +155,7 @@ function planFacts(plan: Plan, limits: JudgedRun['limits']): PlanFacts {
     isBudgetUnlimited: isBudgetUnlimited === true,
     only,
     fewerKeys: fewerKeys ?? null,
+    notOffered,
     forecast: { requests, durationMs, credits, worstUsd },
     stages: stages.map((stage, index) => ({
       name: stage.name,

@@ -262,6 +262,10 @@ const plan = z.object({
     .nullable()
     .default(null)
     .meta({ description: 'Fewer keys than the scenario has callers, and what was left out; null: enough keys.' }),
+  notOffered: z
+    .array(z.string())
+    .default([])
+    .meta({ description: 'Calls that were left out, since the target offers no such resource, network or method.' }),
   forecast: z.object({
     requests: z.number(),
     durationMs: z.number(),

@@ -11,6 +11,7 @@ import { parseYaml, type ReportMistake, readYaml, type SchemaMistake, type YamlS
 import { resolveCalls, withNamedProbes } from './calls/calls.ts'
 import { amountProblem } from './calls/wallets.ts'
 import { durationText, nameField, nameText, rateText } from './fields.ts'
+import { withoutUnoffered } from './not-offered.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
 import { callersSchema, type Scenario, scenarioSchema, settingsSchema } from './schema.ts'
@@ -122,7 +123,7 @@ export function parseScenario(
 
   const mistakes = source.locate(found)
   if (mistakes.length > 0) throw new UsageError(mistakes)
-  return {
+  const whole = {
     ...settingsSchema.parse(source.value),
     target,
     calls: Object.fromEntries([...calls].map(([call, value]) => [call, complete(value)])),
@@ -130,7 +131,9 @@ export function parseScenario(
     slo,
     thresholds: thresholds.map(complete),
     mustJudge,
+    notOffered: [],
   }
+  return offers.isTentative ? whole : withoutUnoffered(whole, contract, file)
 }
 
 /** The clauses of `must-judge`. Reports patterns that no clause matches. */

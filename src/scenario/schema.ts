@@ -234,6 +234,8 @@ export type Scenario = Readonly<z.output<typeof settingsSchema>> & {
   readonly thresholds: readonly Threshold[]
   /** The clauses that the run must judge to answer its question. */
   readonly mustJudge: readonly ClauseId[]
+  /** The calls of the file that are left out, since the target offers no such resource, network or method. */
+  readonly notOffered: readonly string[]
 }
 
 export type BoundsSpec = Scenario['bounds']

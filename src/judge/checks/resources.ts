@@ -49,7 +49,7 @@ export const checkResources: Check<'resources', ResourceDescriptor> = (
 }
 
 export const assumedPath: Obstacle = {
-  text: 'the document does not state its path, and the target has none there; name it in the profile as resources.<name>.path',
+  text: 'the document does not state its path, and the target has none there; name it in the profile as resources.<name>.path, or remove the resource with resources.<name>: null',
   clause: null,
 }
 const assumedPages: Obstacle = {

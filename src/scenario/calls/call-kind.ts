@@ -91,6 +91,8 @@ export type CallTraits = {
   /** The model or the network that it names; null for none. */
   readonly model: string | null
   readonly network: string | null
+  /** The methods of JSON-RPC that it calls. */
+  readonly methods: readonly string[]
 }
 
 /** One kind of resolved call. */
@@ -129,6 +131,7 @@ export const usualTraits = {
   usesOtherCallers: false,
   model: null,
   network: null,
+  methods: [],
 } as const satisfies Partial<CallTraits>
 
 export const noCost: CallCost = {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Contract, type ResourceLimit, resourceOf } from '../../contract/contract.ts'
+import { documentedContract } from '../../contract/documented.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { costOfUnits, pico } from '../../lib/money.ts'
 import { members, openText, parseFields, whole } from '../../lib/schemas.ts'
@@ -59,7 +60,8 @@ export const resource: CallKind<ResourceCall> = {
 export function resolveResource(value: unknown, { contract, report }: CallContext): ResourceCall | null {
   const { resource: name, body = {}, page = null, limit = null } = parseFields(resourceSchema, value)
   if (name === undefined) return null
-  const known = resourceOf(contract, name)
+  // A resource of the document that the target does not offer is left out later.
+  const known = resourceOf(contract, name) ?? resourceOf(documentedContract, name)
   if (known !== null) return { kind: 'resource', resource: name, draws: known.draws, body, page, limit }
   const what = `a resource of the profile "${contract.name}"`
   report(['resource'], unknownWord(name, Object.keys(contract.resources), what))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Contract, methodTier, type Network, networkFamilies } from '../../contract/contract.ts'
+import { documentedContract } from '../../contract/documented.ts'
 import { promisesAny } from '../../contract/promises.ts'
 import { usualEvmMethods } from '../../contract/rpc-methods.ts'
 import { familyOf } from '../../contract/statements.ts'
@@ -96,6 +97,7 @@ export const rpc: CallKind<RpcCall> = {
     },
     unfitToSaturate: call.failing > 0 ? 'which fails on purpose' : null,
     network: call.network,
+    methods: call.methods.map(([method]) => method),
     ...hangUpTraits(call.hangUp),
   }),
   written: ({ network, methods, params, batchSize, failing, hangUp }) => ({
@@ -141,7 +143,7 @@ function resolveRpc(
   const [network, chain] = found
   const weights = weightsOf(written.methods === undefined ? null : (methods ?? []), network, chain, context)
   if (weights === null || failing === undefined) return null
-  const named = weights.map(([method]) => method)
+  const named = (methods ?? weights).map(([method]) => method)
   for (const method of Object.keys(params ?? {}).filter(name => !named.includes(name)))
     report(['params', method], unknownWord(method, named, 'one of the methods of the call'), 'key')
   return { kind: 'rpc', network, methods: weights, batchSize, failing, ...more }
@@ -162,14 +164,21 @@ function weightsOf(
     report([], { got: 'no "methods"', expected })
     return null
   }
-  const hasAllowList = promisesAny(contract, ['rpc.unsupported-method*'])
-  const unknown = written.map(([method]) => method).filter(method => hasAllowList && !allowed.includes(method))
-  for (const method of unknown) {
+  if (!hasAllowList(contract)) return written.length === 0 ? null : written
+  const documented = documentedContract.rpc.methods[ofNetwork]
+  const offered = written.filter(([method]) => allowed.includes(method))
+  const unknown = written.filter(([method]) => !allowed.includes(method) && !Object.hasOwn(documented, method))
+  for (const [method] of unknown) {
     const problem = unknownWord(method, allowed, `a method on the allow-list of ${network}`)
     report(['methods', method], problem, 'key')
   }
-  return written.length === 0 || unknown.length > 0 ? null : written
+  if (written.length === 0 || unknown.length > 0) return null
+  // A call of nothing that the target offers is left out later.
+  return offered.length > 0 ? offered : written
 }
+
+/** Whether the target promises to refuse methods that the profile does not name. */
+export const hasAllowList = (contract: Contract): boolean => promisesAny(contract, ['rpc.unsupported-method*'])
 
 /** The network that a call names, if it is offered. Otherwise, the first network of its family. */
 function networkOf(
@@ -180,7 +189,8 @@ function networkOf(
   // A field with a mistake is already reported.
   if (slug === undefined && entriesOf(value).network !== undefined) return null
   const { networks } = contract.rpc
-  const named = slug !== undefined && Object.hasOwn(networks, slug) ? networks[slug] : undefined
+  const all = { ...networks, ...unofferedNetworks(networks) }
+  const named = slug !== undefined && Object.hasOwn(all, slug) ? all[slug] : undefined
   if (slug !== undefined && named !== undefined) return [slug, named]
   if (slug !== undefined && family === undefined) {
     if (isTentative) return [slug, { family: familyOf(slug) }]
@@ -189,11 +199,18 @@ function networkOf(
     return null
   }
   const wanted = family ?? 'evm'
-  const first = Object.entries(networks).find(([, network]) => network.family === wanted)
+  const first = Object.entries(all).find(([, network]) => network.family === wanted)
   if (first !== undefined) return first
   const expected = `one ${offeredBy(contract, 'rpc.networks')}`
   report([], { got: `no network of the family ${wanted}`, expected })
   return null
+}
+
+/** The networks of the document whose family the target does not offer. Calls of them are left out later. */
+function unofferedNetworks(offered: Readonly<Record<string, Network>>): Readonly<Record<string, Network>> {
+  const families = new Set(Object.values(offered).map(({ family }) => family))
+  const isUnoffered = ([, { family }]: readonly [string, Network]) => families.size > 0 && !families.has(family)
+  return Object.fromEntries(Object.entries(documentedContract.rpc.networks).filter(isUnoffered))
 }
 
 /** The expected credits of one request. */

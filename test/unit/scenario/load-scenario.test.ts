@@ -93,6 +93,7 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
       timeouts: { chat: unset, rpc: { ...unset, totalMs: 2_000 }, control: unset },
     },
     record: 'findings',
+    notOffered: [],
     mustJudge: [],
     thresholds: [
       {

@@ -80,10 +80,81 @@ describe('an RPC call', () => {
     expect(() => callIn(rpc('network: ethereum-mainnet,'), contract)).toThrow(
       'got "ethereum-mainnet", expected a network that the target offers: base-mainnet or gnosis-mainnet',
     )
-    expect(() => callIn(rpc('network-family: solana,'), contract)).toThrow(
-      'got no network of the family solana, expected one that the target offers',
+    const none = { ...contract, rpc: { ...contract.rpc, networks: {} } }
+    expect(() => callIn(rpc('network-family: evm,'), none)).toThrow(
+      'got no network of the family evm, expected one that the target offers',
     )
     expect(callIn(rpc('network: ethereum-mainnet,'), contract, true)).toMatchObject({ network: 'ethereum-mainnet' })
+  })
+})
+
+describe('what the document has and the target does not', () => {
+  const scenario = (mix: string) => `name: parts
+callers: { count: 2 }
+calls:
+  head: { kind: rpc, methods: { eth_blockNumber: 1 } }
+  slot: { kind: rpc, network-family: solana, methods: { getSlot: 1 } }
+  block: { kind: rpc, network: starknet-mainnet, methods: { starknet_blockNumber: 1 } }
+  again: { kind: replay, of: slot }
+  list: { kind: resource, resource: characters }
+  embedding: { kind: resource, resource: embeddings }
+  ids: { kind: probe, probe: token-ids }
+stages:
+  - { name: first, duration: 2s, shape: constant, rate: 1/s, mix: { ${mix} } }
+  - { name: second, duration: 1s, shape: sequence, calls: [embedding, slot, token-ids] }
+  - { name: third, duration: 1s, shape: sequence, calls: [head, block, list] }
+slo: { slot: { latency: 1s } }
+thresholds:
+  - { expect: 'failed of slot == 0', why: w }
+  - { expect: 'failed in second == 0', why: w }
+  - { expect: failed == 0, why: w }
+`
+  const { embeddings: _, ...resources } = documentedContract.resources
+  const { 'base-mainnet': base } = documentedContract.rpc.networks
+  if (base === undefined) throw new Error('no base-mainnet')
+  const part = {
+    ...documentedContract,
+    resources,
+    rpc: { ...documentedContract.rpc, networks: { 'base-mainnet': base } },
+  }
+  const load = (mix: string, offered: Contract) => parseScenario(scenario(mix), 's.yaml', offered)
+
+  test('is left out, and all else begins as before', () => {
+    const { notOffered, calls, stages, slo, thresholds } = load('head: 1, slot: 2, again: 1, ids: 1', part)
+    expect(notOffered).toEqual(['slot', 'block', 'again', 'embedding', 'ids', 'token-ids'])
+    expect(Object.keys(calls)).toEqual(['head', 'list'])
+    expect(stages).toMatchObject([
+      { name: 'first', durationMs: 2_000, mix: [['head', 1]] },
+      { name: 'second', durationMs: 1_000, shape: 'pause' },
+      { name: 'third', durationMs: 1_000, calls: ['head', 'list'] },
+    ])
+    expect([slo, thresholds.map(({ expression }) => expression)]).toEqual([{}, ['failed == 0']])
+  })
+
+  test('is a method that the profile removes, too', () => {
+    const evm = { eth_blockNumber: 'standard' } as const
+    const few = {
+      ...documentedContract,
+      rpc: { ...documentedContract.rpc, methods: { ...documentedContract.rpc.methods, evm } },
+    }
+    const written = (methods: string) =>
+      scenario('head: 1').replace('methods: { eth_blockNumber: 1 }', `methods: { ${methods} }`)
+    const { calls } = parseScenario(written('eth_call: 3, eth_blockNumber: 1'), 's.yaml', few)
+    expect(calls.head).toMatchObject({ methods: [['eth_blockNumber', 1]] })
+    expect(parseScenario(written('eth_call: 1'), 's.yaml', few).notOffered).toEqual(['head'])
+    expect(() => parseScenario(written('eth_calls: 1'), 's.yaml', few)).toThrow('got "eth_calls"')
+  })
+
+  test('is sent where the target offers it', () => {
+    const { notOffered, stages } = load('head: 1, slot: 2', documentedContract)
+    expect([notOffered, stages[1]]).toMatchObject([[], { shape: 'sequence' }])
+  })
+
+  test('may not be all that a scenario has', () => {
+    const only = scenario('slot: 1').replace('calls: [head, block, list]', 'calls: [block]')
+    expect(() => parseScenario(only, 's.yaml', part)).toThrow(
+      's.yaml: got only calls of what the target does not offer: slot, block, again, embedding, ids, token-ids',
+    )
   })
 })
 

@@ -32,6 +32,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   target: null,
   service: null,
   profile: 'documented',
+  notOffered: [],
   callers: { names: ['c0'], keysEach: 1, wallets: null, accountTier: 'default', shared: false, keysFile: null },
   notPromised: [],
   mustJudge: [],
