@@ -85,6 +85,20 @@ test('a reorganization that reaches deeper than the profile says is named', asyn
 test.each([
   ['block-changes', 'rpc.coherence.block', /has the stateRoot 0x/],
   ['logs-of-another-transaction', 'rpc.coherence.block', /has the transaction 0x00000000/],
+  ['receipt-status-changes', 'rpc.coherence.block', /has the status 0x[01], expected 0x[01] as before/],
+  ['receipt-has-more-gas', 'rpc.coherence.block', /has the gas \d+, expected at most \d+/],
+  [
+    'receipts-add-up-to-more',
+    'rpc.coherence.block',
+    /has the cumulativeGasUsed \d+, expected \d+ as the gas of the block/,
+  ],
+  ['receipt-of-another-block', 'rpc.coherence.block', /the receipts of one block are of 2 blocks/],
+  ['receipt-of-another-place', 'rpc.coherence.block', /has the transactionIndex 0x[0-9a-f]+, expected/],
+  ['receipts-lack-one', 'rpc.coherence.block', /the receipts lack that of 0x|expected one that has a receipt/],
+  ['logs-lack-one', 'rpc.coherence.block', /a query for all logs lacks log \d+ of 0x/],
+  ['logs-have-one-more', 'rpc.coherence.block', /a query finds log \d+ of 0x/],
+  ['log-of-another-address', 'rpc.coherence.block', /has another address, topic or content/],
+  ['bloom-lacks-a-log', 'rpc.coherence.block', /the logsBloom lacks bits of its receipts/],
   ['batch-split-over-replicas', 'rpc.coherence.batch', /in one batch, 4 apart, expected at most 1/],
   ['old-blocks-replaced', 'rpc.coherence.final', /^block 0 has the hash 0x/],
 ])('%s', async (name, clause, message) => {

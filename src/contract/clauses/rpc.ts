@@ -117,7 +117,7 @@ export const rpcCoherenceClauses = {
   'rpc.coherence.block': [
     '4.3',
     'coherence',
-    'A block hash stands for one block: its number, parent, roots and transactions, in blocks, receipts and logs.',
+    'A block hash stands for one block: its number, parent, roots and transactions. Its receipts and logs agree with it, and with each other.',
     { ...coherent, needs: 'calls whose results name one block twice' },
   ],
   'rpc.coherence.final': [

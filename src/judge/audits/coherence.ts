@@ -1,5 +1,5 @@
 import { promisesAny } from '../../contract/promises.ts'
-import { isObject } from '../../lib/json.ts'
+import { isObject, type JsonObject } from '../../lib/json.ts'
 import type { Observation, ObservationOf } from '../../observation/observation.ts'
 import { isRpc, type RpcDescriptor } from '../../observation/requests/rpc.ts'
 import { is2xx } from '../../observation/response.ts'
@@ -13,10 +13,9 @@ const headMethods: readonly string[] = ['eth_blockNumber', 'starknet_blockNumber
 /** The blocks of a network that are remembered. Those that came first are forgotten first. */
 const maxBlocks = 10_000
 /** A list of logs may be as long as the target likes. */
-const maxMembers = 200
-
+const maxMembers = 1_024
 /** Blocks whose transactions are remembered. */
-const maxListed = 64
+const maxListed = 16
 /** No chain has blocks faster. */
 const fastestBlockMs = 200
 
@@ -31,7 +30,7 @@ type NetworkState = {
   readonly heads: Map<string, Heads>
   /** By hash. */
   readonly blocks: Map<string, Block>
-  readonly transactions: Map<string, ReadonlySet<string>>
+  readonly facts: Map<string, BlockFacts>
   /** By number, the block that was seen last, and whether no reorganization could replace it any more. */
   readonly numbers: Map<number, { readonly hash: string; readonly isFinal: boolean } & Omit<Times, 'sentMs'>>
 }
@@ -62,10 +61,10 @@ export function createCoherenceAudit(
     const responses = responsesIn(value, request.items)
     const shown: number[] = []
     const asked = request.items.find(({ method }) => headMethods.includes(method))?.method
-    request.items.forEach(({ method }, index) => {
+    request.items.forEach(({ method, isUnfiltered }, index) => {
       const result = responses?.[index]?.result
-      if (!headMethods.includes(method))
-        for (const block of blocksIn(result, cut !== true)) judgeBlock(state, block, times)
+      const asking = { isWhole: cut !== true, method, isUnfiltered: isUnfiltered === true }
+      if (!headMethods.includes(method)) judgeBlocks(state, result, asking, times)
       else {
         const number = numberOf(result)
         if (number === null) return
@@ -109,8 +108,30 @@ export function createCoherenceAudit(
     reporter.fail('rpc.coherence.batch', message, [id])
   }
 
-  function judgeBlock(state: NetworkState, block: SeenBlock, times: Times) {
-    const { hash, number, members, transaction, transactions } = block
+  function judgeBlocks(state: NetworkState, result: unknown, asking: Asking, times: Times) {
+    const { isWhole, method, isUnfiltered } = asking
+    const isQueried = method === 'eth_getLogs'
+    const blocks = blocksIn(result, isWhole)
+    const hashes = new Set(blocks.map(({ hash }) => hash))
+    for (const block of blocks) judgeBlock(state, block, isQueried, times)
+    const isList = Array.isArray(result) && isWhole && result.length < maxMembers
+    if (method === 'eth_getBlockReceipts' && hashes.size > 1) {
+      const message = `the receipts of one block are of ${hashes.size} blocks, ${[...hashes].join(' and ')}, expected one`
+      reporter.fail('rpc.coherence.block', message, [times.id])
+    }
+    for (const hash of hashes) {
+      const facts = state.facts.get(hash)
+      if (facts === undefined) continue
+      facts.hasQuery ||= isList && isQueried && isUnfiltered
+      facts.hasReceipts ||= isList && method === 'eth_getBlockReceipts' && hashes.size === 1
+      const wrong = contradictionIn(facts)
+      if (wrong === null) reporter.pass('rpc.coherence.block')
+      else if (wrong !== undefined) reporter.fail('rpc.coherence.block', `block ${hash}: ${wrong}`, [times.id])
+    }
+  }
+
+  function judgeBlock(state: NetworkState, block: SeenBlock, isQueried: boolean, times: Times) {
+    const { hash, number, members, transaction, transactions, value } = block
     const { id } = times
     judgeNumber(state, block, times)
     const { parentHash } = members
@@ -123,11 +144,16 @@ export function createCoherenceAudit(
       if (wrong === null) reporter.pass('rpc.coherence.block')
       else reporter.fail('rpc.coherence.block', `block ${hash} has the ${wrong}`, ids)
     }
-    const listed = state.transactions.get(hash)
-    if (transactions !== null) remember(state.transactions, hash, new Set(transactions), maxListed)
-    if (transaction === null || listed === undefined || listed.has(transaction)) return
-    const message = `a receipt or log has the transaction ${transaction} of block ${hash}, expected one in this block`
-    reporter.fail('rpc.coherence.block', message, [id])
+    const facts = state.facts.get(hash) ?? unknownFacts()
+    remember(state.facts, hash, facts, maxListed)
+    if (block.isBlock) addBlock(facts, value, transactions)
+    if (transaction === null) return
+    if (facts.transactions?.has(transaction) === false) {
+      const message = `a receipt or log has the transaction ${transaction} of block ${hash}, expected one in this block`
+      return reporter.fail('rpc.coherence.block', message, [id])
+    }
+    const wrong = addStatement(facts, value, isQueried)
+    if (wrong !== null) reporter.fail('rpc.coherence.block', `block ${hash}: ${wrong}`, [id])
   }
 
   /** Once a block is deeper than a reorganization reaches, no other one has its number. */
@@ -162,7 +188,7 @@ const highestBefore = ({ highest, later }: Heads, sentMs: number): Head | null =
 const newState = (): NetworkState => ({
   heads: new Map(),
   blocks: new Map(),
-  transactions: new Map(),
+  facts: new Map(),
   numbers: new Map(),
 })
 
@@ -190,7 +216,12 @@ type SeenBlock = {
   /** The transaction that the result is about, and those of a whole block. */
   readonly transaction: string | null
   readonly transactions: readonly string[] | null
+  readonly isBlock: boolean
+  readonly value: JsonObject
 }
+
+/** What a result was asked for with. `isUnfiltered`: all logs of its blocks. */
+type Asking = { readonly isWhole: boolean; readonly method: string; readonly isUnfiltered: boolean }
 
 const fixedMembers = ['parentHash', 'stateRoot', 'transactionsRoot', 'receiptsRoot'] as const
 const names: Readonly<Record<string, string>> = { parentHash: 'parent' }
@@ -224,11 +255,12 @@ function blocksIn(value: unknown, isWhole: boolean, depth = 0): readonly SeenBlo
       return typeof member === 'string' && !/^0x0*$/.test(member) ? [[name, member.toLowerCase()]] : []
     }),
   )
-  const { transactionHash, transactions } = value
-  const transaction = !isBlock && typeof transactionHash === 'string' ? transactionHash.toLowerCase() : null
+  const { transactions } = value
+  const own = value.transactionHash ?? value.hash
+  const transaction = !isBlock && typeof own === 'string' ? own.toLowerCase() : null
   const listed = isBlock && isWhole && Array.isArray(transactions) ? transactions.map(hashOf) : null
   const isListed = listed?.every(each => each !== null) === true
-  return [{ hash, number, members, transaction, transactions: isListed ? listed : null }, ...inside]
+  return [{ hash, number, members, transaction, transactions: isListed ? listed : null, isBlock, value }, ...inside]
 }
 
 /** A block has its transactions whole, or their hashes. */
@@ -238,3 +270,129 @@ const hashOf = (transaction: unknown): string | null =>
     : isObject(transaction) && typeof transaction.hash === 'string'
       ? transaction.hash.toLowerCase()
       : null
+
+/** What is known of the transactions of one block, by its hash. None of it ever changes. */
+type BlockFacts = {
+  /** Its transactions with their places; null: unknown. */
+  transactions: ReadonlyMap<string, number> | null
+  gasUsed: number | null
+  bloom: string | null
+  /** By transaction, what receipts and transactions have said about it. */
+  readonly members: Map<string, Map<string, string>>
+  /** By transaction and index, the logs of receipts, and those that a query found. */
+  readonly logs: Map<string, string>
+  readonly queried: Map<string, string>
+  /** Whether the receipts of all transactions are known, and whether a query without a filter has found all logs. */
+  hasReceipts: boolean
+  hasQuery: boolean
+  /** What was known when the parts were compared last. */
+  compared: string
+}
+
+const unknownFacts = (): BlockFacts => ({
+  ...{ transactions: null, gasUsed: null, bloom: null },
+  ...{ members: new Map(), logs: new Map(), queried: new Map() },
+  ...{ hasReceipts: false, hasQuery: false, compared: '' },
+})
+
+/** What a receipt says of its transaction. */
+const ofReceipts = ['status', 'gasUsed', 'cumulativeGasUsed', 'logsBloom', 'contractAddress'] as const
+
+/** A record may have no more of a log, and less of a Bloom filter than its hexadecimal with 0x. */
+const [comparedLength, bloomLength] = [256, 514]
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value.toLowerCase() : null)
+
+function addBlock(facts: BlockFacts, block: JsonObject, transactions: readonly string[] | null): void {
+  facts.transactions ??= transactions && new Map(transactions.map((hash, place) => [hash, place]))
+  facts.gasUsed ??= numberOf(block.gasUsed)
+  facts.bloom ??= textOf(block.logsBloom)
+}
+
+/** Adds a receipt, a transaction or a log of a block. Returns what contradicts an earlier statement; null: nothing. */
+function addStatement(facts: BlockFacts, value: JsonObject, isQueried: boolean): string | null {
+  const hash = textOf(value.transactionHash ?? value.hash)
+  if (hash === null || value.removed === true) return null
+  const isLog = Array.isArray(value.topics)
+  const members = getOrAdd(facts.members, hash, () => new Map<string, string>())
+  let wrong: string | null = null
+  for (const name of ['transactionIndex', ...(Array.isArray(value.logs) ? ofReceipts : [])]) {
+    const said = textOf(value[name])
+    const known = members.get(name)
+    if (said === null || (name === 'logsBloom' && said.length !== bloomLength)) continue
+    members.set(name, known ?? said)
+    if (known !== undefined && known !== said)
+      wrong ??= `transaction ${hash} has the ${name} ${said.slice(0, 70)}, expected ${known.slice(0, 70)} as before`
+  }
+  return wrong ?? (isLog ? addLog(facts, value, hash, isQueried) : null)
+}
+
+function addLog(facts: BlockFacts, log: JsonObject, hash: string, isQueried: boolean): string | null {
+  const index = numberOf(log.logIndex)
+  if (index === null) return null
+  const at = `${index} of ${hash}`
+  const content = [textOf(log.address), log.topics, textOf(log.data)?.slice(0, comparedLength)]
+  const said = JSON.stringify(content).toLowerCase()
+  const known = facts.logs.get(at) ?? facts.queried.get(at) ?? said
+  ;(isQueried ? facts.queried : facts.logs).set(at, known)
+  return known === said ? null : `log ${at} has another address, topic or content than before`
+}
+
+/** What contradicts each other in a block of which the parts are known; null: nothing. undefined: nothing is new. */
+function contradictionIn(facts: BlockFacts): string | null | undefined {
+  const { transactions, members, logs, queried, hasReceipts, hasQuery } = facts
+  const known = [transactions?.size, facts.gasUsed, facts.bloom, members.size, logs.size, queried.size, hasQuery]
+  const now = `${known} ${hasReceipts}`
+  if (now === facts.compared || (transactions === null && !hasReceipts)) return undefined
+  facts.compared = now
+  const hasReceipt = (hash: string) => members.get(hash)?.has('cumulativeGasUsed') === true
+  const isKnown = (hash: string) => transactions?.has(hash) ?? hasReceipt(hash)
+  const foreign = [...members.keys()].find(hash => !isKnown(hash))
+  if (foreign !== undefined) {
+    const all = transactions === null ? 'that has a receipt' : `of the ${transactions.size} in the block`
+    return `a receipt or log has the transaction ${foreign}, expected one ${all}`
+  }
+  for (const [hash, place] of transactions ?? []) {
+    const stated = members.get(hash)?.get('transactionIndex')
+    if (stated !== undefined && Number(stated) !== place)
+      return `transaction ${hash} has the transactionIndex ${stated}, expected its place ${place} in the block`
+    if (hasReceipts && !hasReceipt(hash)) return `the receipts lack that of ${hash}, expected one for each transaction`
+  }
+  if (!hasReceipts) return null
+  const added = [...queried.keys()].find(at => !logs.has(at))
+  if (added !== undefined) return `a query finds log ${added}, expected only the ${logs.size} logs of its receipts`
+  const lost = hasQuery ? [...logs.keys()].find(at => !queried.has(at)) : undefined
+  if (lost !== undefined)
+    return `a query for all logs lacks log ${lost}, expected the ${logs.size} logs of its receipts`
+  return gasIn(facts) ?? bloomIn(facts)
+}
+
+/** Receipts count up the gas of a block. A refund may lower what one of them states. Some chains count nothing. */
+function gasIn({ members, gasUsed }: BlockFacts): string | null {
+  const receipts = [...members].flatMap(([hash, each]) => {
+    const [used, upTo] = [numberOf(each.get('gasUsed')), numberOf(each.get('cumulativeGasUsed'))]
+    return used === null || upTo === null ? [] : [{ hash, used, upTo }]
+  })
+  let before = 0
+  for (const { hash, used, upTo } of receipts.toSorted((a, b) => a.upTo - b.upTo)) {
+    if (upTo > 0 && used > upTo - before)
+      return `the receipt of ${hash} has the gas ${used}, expected at most ${upTo - before}, by which cumulativeGasUsed rises`
+    before = upTo
+  }
+  if (gasUsed === null || before === 0 || before === gasUsed) return null
+  return `the last receipt has the cumulativeGasUsed ${before}, expected ${gasUsed} as the gas of the block`
+}
+
+/** The Bloom filter of a block has the bits of those of its receipts. Some chains have zeros in place of one. */
+function bloomIn({ members, bloom }: BlockFacts): string | null {
+  const all = [...members.values()].map(each => bloomBits(each.get('logsBloom') ?? null))
+  const ofBlock = bloomBits(bloom)
+  const sum = all.reduce<bigint | null>((bits, each) => (bits === null || each === null ? null : bits | each), 0n)
+  if (!ofBlock || !sum || ofBlock === sum) return null
+  const got = (sum & ~ofBlock) === 0n ? 'has more than the' : 'lacks'
+  return `the logsBloom ${got} bits of its receipts, expected those of all their logs`
+}
+
+/** null: it was not kept whole, or is none. */
+const bloomBits = (bloom: string | null): bigint | null =>
+  bloom?.length === bloomLength && /^0x[0-9a-f]+$/.test(bloom) ? BigInt(bloom) : null

@@ -3,7 +3,11 @@ import type { DeepReadonly } from '../../lib/json.ts'
 import { drawnLimit } from '../limit-scope.ts'
 import { type RequestTraits, replayRoleSchema, twinRoleSchema, usual, withKey } from './traits.ts'
 
-const rpcItemSchema = z.object({ id: z.union([z.number(), z.string()]), method: z.string(), failing: z.boolean() })
+const rpcItemSchema = z.object({
+  ...{ id: z.union([z.number(), z.string()]), method: z.string(), failing: z.boolean() },
+  /** It asks for all logs of its blocks. Missing: it does not, or not for logs. */
+  isUnfiltered: z.literal(true).optional(),
+})
 export type RpcItem = DeepReadonly<z.output<typeof rpcItemSchema>>
 
 export const rpcRequestSchema = z.object({

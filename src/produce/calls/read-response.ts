@@ -100,7 +100,7 @@ function boundBody(
 
   const copy = (value: unknown): unknown => {
     values++
-    if (typeof value === 'string' && value.length > maxString) {
+    if (typeof value === 'string' && value.length > maxString && !isBloom(value)) {
       cut ||= !isSuccess
       return value.slice(0, maxString)
     }
@@ -128,6 +128,9 @@ function boundBody(
   }
   return { value, cut }
 }
+
+/** Of logs, which are compared whole. */
+const isBloom = (value: string): boolean => value.length === 514 && /^0x[0-9a-f]*$/i.test(value)
 
 /** Also sets a member called `__proto__`. */
 function setMember(object: Record<string, unknown>, name: string, value: unknown): void {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Contract, Network } from '../../contract/contract.ts'
+import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
@@ -66,7 +67,14 @@ function contentOf(
     method,
     params: failing ? ['invalid'] : (plan.params?.[method] ?? rpcParamsOf(method, random)),
   }))
-  return { items, bodies }
+  const isUnfiltered = (at: number) => bodies[at]?.method === 'eth_getLogs' && hasNoFilter(bodies[at].params)
+  return { items: items.map((item, at) => (isUnfiltered(at) ? { ...item, isUnfiltered: true } : item)), bodies }
+}
+
+/** Whether a query for logs asks for all logs of its blocks. */
+function hasNoFilter([query]: readonly unknown[]): boolean {
+  const { address, topics } = toObject(query) ?? { address: '' }
+  return address === undefined && topics === undefined
 }
 
 /** Another body: half of the time only the last item differs, in its parameters, or in its method if it has none. */

@@ -1,3 +1,4 @@
+import { type JsonObject, parseObject, toObject } from '../../lib/json.ts'
 import { always } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
@@ -33,6 +34,27 @@ const counted = (text: string, fits: ReplyTest, member: string): LieRow =>
     const replaced = () => `"${member}":"0x${(++asked).toString(16).padStart(8, '0')}`
     return changeReplies(fits, reply => withText(reply, replyText(reply).replace(hash, replaced)))(honest, contract)
   })
+
+const receipts = asks('"eth_getBlockReceipts"')
+const otherHash = `0x${'ab'.repeat(32)}`
+
+/** Changes the list that is the result of a single call. */
+const inResult = (text: string, method: string, change: (list: readonly JsonObject[]) => unknown): LieRow =>
+  replies(text, asks(`"${method}"`), reply => {
+    const body = parseObject(replyText(reply))
+    const { result } = body ?? {}
+    return Array.isArray(result) && result.length > 0
+      ? withText(reply, JSON.stringify({ ...body, result: change(result.map(each => toObject(each) ?? {})) }))
+      : reply
+  })
+
+const inReceipts = (text: string, change: (list: readonly JsonObject[]) => unknown): LieRow =>
+  inResult(text, 'eth_getBlockReceipts', change)
+
+const plusOne = (value: JsonObject | undefined, name: string): JsonObject => ({
+  ...value,
+  [name]: `0x${(Number(value?.[name]) + 1).toString(16)}`,
+})
 
 /** What nodes do that read JSON-RPC in their own way. */
 export const rpcProtocolLies = {
@@ -100,6 +122,37 @@ export const rpcProtocolLies = {
       const next = (_: string, number: string) => `"blockNumber":"0x${(Number(number) + 1).toString(16)}"`
       return withText(reply, replyText(reply).replace(/"blockNumber":"(0x[0-9a-f]+)"/, next))
     }),
+    'receipt-status-changes': row('A receipt has the status 0x0 in every second response.', (honest, contract) => {
+      let asked = 0
+      const flipped = (text: string) => (++asked % 2 === 0 ? text.replace('"status":"0x1"', '"status":"0x0"') : text)
+      return changeReplies(receipts, reply => withText(reply, flipped(replyText(reply))))(honest, contract)
+    }),
+    'receipt-has-more-gas': inReceipts('The last receipt has more gas than it adds up.', all =>
+      all.with(-1, plusOne(all.at(-1), 'gasUsed')),
+    ),
+    'receipts-add-up-to-more': inReceipts('The receipts add up to more gas than the block has.', all =>
+      all.with(-1, plusOne(all.at(-1), 'cumulativeGasUsed')),
+    ),
+    'receipt-of-another-block': inReceipts('The last receipt has another block hash.', all =>
+      all.with(-1, { ...all.at(-1), blockHash: otherHash }),
+    ),
+    'receipt-of-another-place': inReceipts('The last receipt has the index of the next transaction.', all =>
+      all.with(-1, plusOne(all.at(-1), 'transactionIndex')),
+    ),
+    'receipts-lack-one': inReceipts('The receipts of a block lack the last one.', all => all.slice(0, -1)),
+    'logs-lack-one': inResult('A query for all logs lacks the last one.', 'eth_getLogs', all => all.slice(0, -1)),
+    'logs-have-one-more': inResult('A query for logs has one that no receipt has.', 'eth_getLogs', all => [
+      ...all,
+      ...all.slice(-1).map(log => plusOne(log, 'logIndex')),
+    ]),
+    'log-of-another-address': inResult('Logs have another address than in receipts.', 'eth_getLogs', all =>
+      all.map(log => ({ ...log, address: otherHash.slice(0, 42) })),
+    ),
+    'bloom-lacks-a-log': replies(
+      'The logsBloom of a block lacks bits of its logs.',
+      asks('"eth_getBlockByNumber"'),
+      reply => withText(reply, replyText(reply).replace(/(?<="logsBloom":"0x0*)[1-9a-f]/, '0')),
+    ),
   },
   'rpc.protocol.empty-batch': {
     'empty-batch-answered-empty': replies('An empty batch gets an empty list.', says('empty batch'), setText('[]')),

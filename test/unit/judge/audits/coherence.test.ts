@@ -117,10 +117,134 @@ describe('what a block hash fixes', () => {
   test('is its transactions, in receipts and logs', () => {
     const logs = (id: number, hash: string) => answered(id, 'eth_getLogs', log(hash), id * 20)
     expect(judge([seen(0, {}), logs(1, '0xt1')]).failed).toEqual([])
-    expect(judge([logs(0, '0xt3'), seen(1, {})]).failed).toEqual([])
+    expect(judge([logs(0, '0xt3'), seen(1, {})]).failed).toEqual([
+      ['block 0xaa: a receipt or log has the transaction 0xt3, expected one of the 2 in the block', [1]],
+    ])
     expect(judge([seen(0, {}), logs(1, '0xt3')]).failed).toEqual([
       ['a receipt or log has the transaction 0xt3 of block 0xaa, expected one in this block', [1]],
     ])
+  })
+})
+
+describe('receipts and logs', () => {
+  const bloomOf = (bits: string) => `0x${bits.padStart(512, '0')}`
+  const log = (at: number, more: object = {}) => ({
+    ...{ blockHash: '0xaa', blockNumber: '0x5', transactionHash: `0xt${at}`, transactionIndex: `0x${at}` },
+    ...{ logIndex: `0x${at}`, address: '0xc0', topics: ['0x01'], data: '0x', removed: false, ...more },
+  })
+  const receipt = (at: number, more: object = {}) => ({
+    ...{ blockHash: '0xaa', blockNumber: '0x5', transactionHash: `0xt${at}`, transactionIndex: `0x${at}` },
+    ...{ status: '0x1', gasUsed: '0x10', cumulativeGasUsed: `0x${at + 1}0`, logs: [log(at)] },
+    ...{ logsBloom: bloomOf(`${at + 1}`), ...more },
+  })
+  const header = { hash: '0xaa', number: '0x5', parentHash: '0x99', gasUsed: '0x20', logsBloom: bloomOf('3') }
+  const block = (more: object = {}) => ['eth_getBlockByNumber', { ...header, transactions: ['0xT0', '0xT1'], ...more }]
+  const receipts = (first: object = {}, last: object = {}) => [
+    'eth_getBlockReceipts',
+    [receipt(0, first), receipt(1, last)],
+  ]
+  const queried = (...logs: readonly object[]) => ['eth_getLogs', logs]
+  const all = (...logs: readonly object[]) => ['eth_getLogs of all', logs]
+
+  type Said = readonly unknown[]
+  const verdict = (...said: readonly Said[]) => {
+    const observations = said.map(([method, result], id) => {
+      const isUnfiltered = method === 'eth_getLogs of all'
+      const seen = answered(id, isUnfiltered ? 'eth_getLogs' : `${method}`, result, id * 20)
+      if (!isUnfiltered || seen.request.kind !== 'rpc') return seen
+      return {
+        ...seen,
+        request: { ...seen.request, items: seen.request.items.map(each => ({ ...each, isUnfiltered: true as const })) },
+      }
+    })
+    return judge(observations).failed.map(([message]) => message)
+  }
+  /** In any order. */
+  const verdicts = (...said: readonly Said[]) => [verdict(...said), verdict(...said.toReversed())]
+
+  test.each<[string, readonly Said[]]>([
+    ['agree', [block(), receipts(), all(log(0), log(1)), queried(log(1))]],
+    ['of one transaction agree', [receipts(), ['eth_getTransactionReceipt', receipt(1)], block()]],
+    [
+      'may be of transactions in full',
+      [block({ transactions: [0, 1].map(at => ({ ...log(at), hash: `0xt${at}` })) }), receipts()],
+    ],
+    ['may state less gas than they add up, after a refund', [block(), receipts({}, { gasUsed: '0x8' })]],
+    ['may count up no gas', [block(), receipts({ cumulativeGasUsed: '0x0' }, { cumulativeGasUsed: '0x0' })]],
+    ['may have no Bloom filter', [block({ logsBloom: bloomOf('') }), receipts()]],
+    [
+      'may have one that is cut',
+      [block({ logsBloom: '0x0003' }), receipts({ logsBloom: '0x00' }, { logsBloom: '0x00' })],
+    ],
+    ['may be filtered', [block(), receipts(), queried(log(0)), queried()]],
+    [
+      'may be of a block that was replaced',
+      [block(), all({ ...log(0), removed: true, address: '0xc1' }, log(0), log(1))],
+    ],
+    [
+      'may number logs by transaction',
+      [receipts({}, { logs: [log(1, { logIndex: '0x0' })] }), all(log(0), log(1, { logIndex: '0x0' }))],
+    ],
+    ['may be unknown as a whole', [block(), ['eth_getTransactionReceipt', receipt(0)], all(log(0), log(1))]],
+    [
+      'of an empty block say nothing',
+      [['eth_getBlockReceipts', []], all(), block({ transactions: [], gasUsed: '0x0' })],
+    ],
+  ])('%s', (_, said) => {
+    expect(verdicts(...said)).toEqual([[], []])
+  })
+
+  test.each<[string, RegExp, readonly Said[]]>([
+    [
+      'another status',
+      /0xt1 has the status 0x[01], expected 0x[01] as before/,
+      [receipts(), receipts({}, { status: '0x0' })],
+    ],
+    [
+      'another place',
+      /0xt1 has the transactionIndex 0x[12], expected 0x[12] as before/,
+      [receipts({}, { transactionIndex: '0x2' }), queried(log(1))],
+    ],
+    [
+      'a place that the block does not give',
+      /transactionIndex 0x1, expected its place 0 /,
+      [block({ transactions: ['0xt1', '0xt0'] }), ['eth_getTransactionReceipt', receipt(1)]],
+    ],
+    ['more gas', /0xt1 has the gas 17, expected at most 16, by/, [receipts({}, { gasUsed: '0x11' }), queried(log(0))]],
+    [
+      'more gas than the block',
+      /has the cumulativeGasUsed 48, expected 32 as the gas of the block/,
+      [block(), receipts({}, { cumulativeGasUsed: '0x30' })],
+    ],
+    ['no receipt', /the receipts lack that of 0xt1, expected/, [block(), ['eth_getBlockReceipts', [receipt(0)]]]],
+    ['no log', /a query for all logs lacks log 1 of 0xt1, expected the 2 logs/, [receipts(), all(log(0))]],
+    [
+      'one log more',
+      /a query finds log 7 of 0xt1, expected only the 2 logs/,
+      [receipts(), queried(log(1, { logIndex: '0x7' }))],
+    ],
+    [
+      'another log',
+      /log 1 of 0xt1 has another address, topic or content/,
+      [receipts(), queried(log(1, { address: '0xc1' }))],
+    ],
+    ['too few bits', /the logsBloom lacks bits of its receipts/, [block({ logsBloom: bloomOf('1') }), receipts()]],
+    [
+      'too many bits',
+      /the logsBloom has more than the bits of its receipts/,
+      [block({ logsBloom: bloomOf('7') }), receipts()],
+    ],
+    [
+      'a foreign transaction',
+      /has the transaction 0xt9/,
+      [receipts(), queried(log(1, { transactionHash: '0xt9' })), block()],
+    ],
+  ])('must not have %s', (_, message, said) => {
+    for (const messages of verdicts(...said)) expect(messages.join()).toMatch(message)
+  })
+
+  test('are of one block', () => {
+    expect(verdict(receipts({}, { blockHash: '0xbb' })).join()).toMatch(/of 2 blocks, 0xaa and 0xbb, expected one/)
   })
 })
 
