@@ -85,6 +85,8 @@ test('a reorganization that reaches deeper than the profile says is named', asyn
 test.each([
   ['block-changes', 'rpc.coherence.block', /has the stateRoot 0x/],
   ['logs-of-another-transaction', 'rpc.coherence.block', /has the transaction 0x00000000/],
+  ['last-block-from-a-cache', 'rpc.coherence.head', /^the last block of eth_getBlockByNumber is \d+, [345] behind/],
+  ['block-time-changes', 'rpc.coherence.block', /has the timestamp 0x/],
   ['receipt-status-changes', 'rpc.coherence.block', /has the status 0x[01], expected 0x[01] as before/],
   ['receipt-has-more-gas', 'rpc.coherence.block', /has the gas \d+, expected at most \d+/],
   [

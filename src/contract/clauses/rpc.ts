@@ -112,12 +112,12 @@ export const rpcCoherenceClauses = {
     '4.3',
     'coherence',
     'The number of the last block does not go back, or at most as far as the profile says.',
-    { ...coherent, needs: 'a call that asks for the number of the last block' },
+    { ...coherent, needs: 'calls that ask for the last block, or for its number' },
   ],
   'rpc.coherence.block': [
     '4.3',
     'coherence',
-    'A block hash stands for one block: its number, parent, roots and transactions. Its receipts and logs agree with it, and with each other.',
+    'A block hash stands for one block: its number, parent, roots, time, gas and transactions. Its receipts and logs agree with it, and with each other.',
     { ...coherent, needs: 'calls whose results name one block twice' },
   ],
   'rpc.coherence.final': [

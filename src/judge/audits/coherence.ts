@@ -1,7 +1,7 @@
 import { promisesAny } from '../../contract/promises.ts'
 import { isObject, type JsonObject } from '../../lib/json.ts'
 import type { Observation, ObservationOf } from '../../observation/observation.ts'
-import { isRpc, type RpcDescriptor } from '../../observation/requests/rpc.ts'
+import { isRpc, type RpcDescriptor, type RpcItem } from '../../observation/requests/rpc.ts'
 import { is2xx } from '../../observation/response.ts'
 import { responsesIn } from '../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
@@ -10,12 +10,11 @@ import type { Audit, AuditContext } from './audit.ts'
 
 /** Methods whose result is the number of the last block. */
 const headMethods: readonly string[] = ['eth_blockNumber', 'starknet_blockNumber', 'getBlockHeight', 'getSlot']
+const evmHead = 'eth_blockNumber'
 /** The blocks of a network that are remembered. Those that came first are forgotten first. */
 const maxBlocks = 10_000
-/** A list of logs may be as long as the target likes. */
-const maxMembers = 1_024
-/** Blocks whose transactions are remembered. */
-const maxListed = 16
+/** Of a list of logs or receipts, and blocks whose transactions are remembered. */
+const [maxMembers, maxListed] = [1_024, 16]
 /** No chain has blocks faster. */
 const fastestBlockMs = 200
 
@@ -61,11 +60,14 @@ export function createCoherenceAudit(
     const responses = responsesIn(value, request.items)
     const shown: number[] = []
     const asked = request.items.find(({ method }) => headMethods.includes(method))?.method
-    request.items.forEach(({ method, isUnfiltered }, index) => {
+    request.items.forEach((item, index) => {
+      const { method } = item
       const result = responses?.[index]?.result
-      const asking = { isWhole: cut !== true, method, isUnfiltered: isUnfiltered === true }
-      if (!headMethods.includes(method)) judgeBlocks(state, result, asking, times)
-      else {
+      if (!headMethods.includes(method)) {
+        const blocks = judgeBlocks(state, result, item, cut !== true, times)
+        const last = item.isLatest ? Math.max(...blocks.map(block => block.number)) : -1
+        if (last >= 0) judgeHead(state, evmHead, last, times, `the last block of ${method}`)
+      } else {
         const number = numberOf(result)
         if (number === null) return
         judgeHead(state, method, number, times)
@@ -76,7 +78,8 @@ export function createCoherenceAudit(
   }
 
   /** A response that was sent before another one ended may show an older head. */
-  function judgeHead({ heads }: NetworkState, method: string, number: number, { sentMs, endMs, id }: Times) {
+  function judgeHead({ heads }: NetworkState, method: string, number: number, times: Times, shown = method) {
+    const { sentMs, endMs, id } = times
     const known = getOrAdd(heads, method, (): Heads => ({ highest: null, later: [], seen: 0, behind: 0 }))
     known.highest = highestBefore(known, sentMs)
     known.later = [...known.later.filter(head => head.endMs > sentMs), { number, endMs, id }]
@@ -88,7 +91,7 @@ export function createCoherenceAudit(
     known.behind++
     const size = { min: behind, max: behind, unit: 'blocks', documented: headLag }
     reporter.measured('rpc.coherence.head', { what: 'The last block went back by', ...size })
-    const message = `${method} is ${number}, ${behind} behind a response that came ${Math.round(sentMs - highest.endMs)} ms before, expected at most ${headLag}`
+    const message = `${shown} is ${number}, ${behind} behind a response that came ${Math.round(sentMs - highest.endMs)} ms before, expected at most ${headLag}`
     reporter.fail('rpc.coherence.head', message, [highest.id, id])
   }
 
@@ -108,13 +111,13 @@ export function createCoherenceAudit(
     reporter.fail('rpc.coherence.batch', message, [id])
   }
 
-  function judgeBlocks(state: NetworkState, result: unknown, asking: Asking, times: Times) {
-    const { isWhole, method, isUnfiltered } = asking
+  function judgeBlocks(state: NetworkState, result: unknown, item: RpcItem, isWhole: boolean, times: Times) {
+    const { method, isUnfiltered = false } = item
     const isQueried = method === 'eth_getLogs'
     const blocks = blocksIn(result, isWhole)
     const hashes = new Set(blocks.map(({ hash }) => hash))
     for (const block of blocks) judgeBlock(state, block, isQueried, times)
-    const isList = Array.isArray(result) && isWhole && result.length < maxMembers
+    const isAll = isWhole && Array.isArray(result) && result.length < maxMembers
     if (method === 'eth_getBlockReceipts' && hashes.size > 1) {
       const message = `the receipts of one block are of ${hashes.size} blocks, ${[...hashes].join(' and ')}, expected one`
       reporter.fail('rpc.coherence.block', message, [times.id])
@@ -122,12 +125,13 @@ export function createCoherenceAudit(
     for (const hash of hashes) {
       const facts = state.facts.get(hash)
       if (facts === undefined) continue
-      facts.hasQuery ||= isList && isQueried && isUnfiltered
-      facts.hasReceipts ||= isList && method === 'eth_getBlockReceipts' && hashes.size === 1
+      facts.hasQuery ||= isAll && isQueried && isUnfiltered
+      facts.hasReceipts ||= isAll && method === 'eth_getBlockReceipts' && hashes.size === 1
       const wrong = contradictionIn(facts)
       if (wrong === null) reporter.pass('rpc.coherence.block')
       else if (wrong !== undefined) reporter.fail('rpc.coherence.block', `block ${hash}: ${wrong}`, [times.id])
     }
+    return blocks
   }
 
   function judgeBlock(state: NetworkState, block: SeenBlock, isQueried: boolean, times: Times) {
@@ -164,7 +168,7 @@ export function createCoherenceAudit(
   ) {
     if (reorgDepth === null) return
     const { endMs, sentMs, id } = times
-    const shown = heads.get('eth_blockNumber')
+    const shown = heads.get(evmHead)
     const head = shown === undefined ? null : highestBefore(shown, sentMs)
     const isFinal = head !== null && head.number - headLag - number >= reorgDepth
     const known = numbers.get(number)
@@ -220,10 +224,8 @@ type SeenBlock = {
   readonly value: JsonObject
 }
 
-/** What a result was asked for with. `isUnfiltered`: all logs of its blocks. */
-type Asking = { readonly isWhole: boolean; readonly method: string; readonly isUnfiltered: boolean }
-
-const fixedMembers = ['parentHash', 'stateRoot', 'transactionsRoot', 'receiptsRoot'] as const
+const roots = ['parentHash', 'stateRoot', 'transactionsRoot', 'receiptsRoot'] as const
+const fixedMembers = [...roots, 'timestamp', 'gasUsed', 'gasLimit', 'baseFeePerGas'] as const
 const names: Readonly<Record<string, string>> = { parentHash: 'parent' }
 
 /** What differs between two statements about one block; null: nothing. */

@@ -7,6 +7,8 @@ const rpcItemSchema = z.object({
   ...{ id: z.union([z.number(), z.string()]), method: z.string(), failing: z.boolean() },
   /** It asks for all logs of its blocks. Missing: it does not, or not for logs. */
   isUnfiltered: z.literal(true).optional(),
+  /** It asks for the last block, its receipts or its logs. Missing: it does not. */
+  isLatest: z.literal(true).optional(),
 })
 export type RpcItem = DeepReadonly<z.output<typeof rpcItemSchema>>
 

@@ -67,14 +67,17 @@ function contentOf(
     method,
     params: failing ? ['invalid'] : (plan.params?.[method] ?? rpcParamsOf(method, random)),
   }))
-  const isUnfiltered = (at: number) => bodies[at]?.method === 'eth_getLogs' && hasNoFilter(bodies[at].params)
-  return { items: items.map((item, at) => (isUnfiltered(at) ? { ...item, isUnfiltered: true } : item)), bodies }
+  return { items: items.map((item, at) => withQuery(item, bodies[at]?.params ?? [])), bodies }
 }
 
-/** Whether a query for logs asks for all logs of its blocks. */
-function hasNoFilter([query]: readonly unknown[]): boolean {
-  const { address, topics } = toObject(query) ?? { address: '' }
-  return address === undefined && topics === undefined
+/** An item with what a judge needs of its parameters. */
+function withQuery(item: RpcItem, [first]: readonly unknown[]): RpcItem {
+  const query = item.method === 'eth_getLogs' ? toObject(first) : null
+  const ofBlock = item.method === 'eth_getBlockByNumber' || item.method === 'eth_getBlockReceipts'
+  const isLatest = ofBlock ? first === 'latest' : query?.fromBlock === 'latest' && query.toBlock === 'latest'
+  const isUnfiltered = query !== null && query.address === undefined && query.topics === undefined
+  if (!isLatest && !isUnfiltered) return item
+  return { ...item, ...(isUnfiltered && { isUnfiltered }), ...(isLatest && { isLatest }) }
 }
 
 /** Another body: half of the time only the last item differs, in its parameters, or in its method if it has none. */

@@ -94,6 +94,21 @@ export const rpcProtocolLies = {
         nodeLag: (request, item) => (request % 3 === 2 ? rpc.headLag + 4 : honest.nodeLag(request, item)),
       }),
     ),
+    'last-block-from-a-cache': row(
+      'Every fourth request for the last block gets one that is 4 blocks behind, and the number of the last block is right.',
+      (honest, { rpc }) => {
+        let asked = 0
+        let isStale = false
+        return {
+          scope: (scope, state) => {
+            const isOfLast = String(state.request.body).includes('"method":"eth_getBlockByNumber","params":["latest"')
+            isStale = isOfLast && ++asked % 4 === 0
+            return honest.scope(scope, state)
+          },
+          nodeLag: (request, item) => honest.nodeLag(request, item) + (isStale ? rpc.headLag + 4 : 0),
+        }
+      },
+    ),
   },
   'rpc.coherence.batch': {
     'batch-split-over-replicas': alsoViolating(
@@ -115,6 +130,15 @@ export const rpcProtocolLies = {
       ['twin.result'],
       counted('A block has another state root with each request.', asks('"eth_getBlockByNumber"'), 'stateRoot'),
     ),
+    'block-time-changes': row('The last block has another timestamp in every second response.', (honest, contract) => {
+      let asked = 0
+      const moved = (text: string) =>
+        ++asked % 2 === 0
+          ? text
+          : text.replace(/"timestamp":"(0x[0-9a-f]+)"/, (_, at) => `"timestamp":"0x${(Number(at) + 1).toString(16)}"`)
+      const change = changeReplies(asks('"latest"'), reply => withText(reply, moved(replyText(reply))))
+      return change(honest, contract)
+    }),
     'logs-of-another-transaction': replies('Logs name a transaction of another block.', asks('"eth_getLogs"'), reply =>
       withText(reply, replyText(reply).replace(/"transactionHash":"0x[0-9a-f]{8}/, '"transactionHash":"0x00000000')),
     ),

@@ -44,6 +44,22 @@ describe('the head of a network', () => {
       ],
     ])
   })
+  test('is also that of the last block and of its receipts, where a call asks for these', () => {
+    const last = (id: number, number: string, isLatest?: true) => {
+      const seen = answered(id, 'eth_getBlockByNumber', { hash: `0xa${number}`, number, parentHash: '0x99' }, id * 20)
+      if (seen.request.kind !== 'rpc') return seen
+      return { ...seen, request: { ...seen.request, items: seen.request.items.map(item => ({ ...item, isLatest })) } }
+    }
+    expect(judge([head(0, '0x10', 0), last(1, '0x10', true), head(2, '0x10', 40)]).failed).toEqual([])
+    expect(judge([head(0, '0x10', 0), last(1, '0x0e')]).failed).toEqual([])
+    expect(judge([head(0, '0x10', 0), last(1, '0x0e', true)], promised(2)).failed).toEqual([])
+    expect(judge([head(0, '0x10', 0), last(1, '0x0e', true)]).failed[0]?.[0]).toMatch(
+      /^the last block of eth_getBlockByNumber is 14, 2 behind a response that came 10 ms before, expected at most 0/,
+    )
+    expect(judge([last(0, '0x10', true), head(1, '0x0e', 20)]).failed[0]?.[0]).toMatch(
+      /^eth_blockNumber is 14, 2 behind/,
+    )
+  })
   test('is named with how far and how often it went back', () => {
     const numbers = ['0x20', '0x1e', '0x20', '0x1b', '0x20', '0x20', '0x20', '0x20', '0x20']
     const { failed } = judge(numbers.map((number, index) => head(index, number, index * 20)))
@@ -113,6 +129,9 @@ describe('what a block hash fixes', () => {
       1,
     )
     expect(judge([seen(0, { stateRoot: '0x0000' }), seen(1, {})]).failed).toEqual([])
+    expect(judge([seen(0, { timestamp: '0x61' }), seen(1, { timestamp: '0x62' })]).failed).toEqual([
+      ['block 0xaa has the timestamp 0x62, expected 0x61 as before', [0, 1]],
+    ])
   })
   test('is its transactions, in receipts and logs', () => {
     const logs = (id: number, hash: string) => answered(id, 'eth_getLogs', log(hash), id * 20)
