@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { describe, test } from 'vitest'
 
 /** External programs that the project does not install, by their name in `TURNPIKE_REQUIRE`. */
@@ -18,6 +19,8 @@ const programs = {
   // Of the npm registry, with a configuration beside its node_modules.
   hardhat: [process.env.TURNPIKE_HARDHAT ?? 'TURNPIKE_HARDHAT'],
   ganache: [process.env.TURNPIKE_GANACHE ?? 'TURNPIKE_GANACHE'],
+  // Of the npm registry: the folder of the package.
+  'x402-express': [process.env.TURNPIKE_X402_EXPRESS ?? 'TURNPIKE_X402_EXPRESS'],
   // Of the Go module proxy, and of PyPI.
   k6: [process.env.TURNPIKE_K6 ?? 'TURNPIKE_K6'],
   locust: [process.env.TURNPIKE_LOCUST ?? 'TURNPIKE_LOCUST'],
@@ -39,7 +42,9 @@ export type RealPart = keyof typeof programs
  * comma-separated list in `TURNPIKE_REQUIRE` names the part.
  */
 export function describeWith(part: RealPart, title: string, suite: () => void): void {
-  const missing = programs[part].filter(program => spawnSync(program, ['--version']).error !== undefined)
+  const missing = programs[part].filter(
+    program => !existsSync(`${program}/package.json`) && spawnSync(program, ['--version']).error !== undefined,
+  )
   if (missing.length === 0) {
     describe(title, suite)
     return

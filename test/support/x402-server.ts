@@ -9,13 +9,22 @@ import {
   verifySignature,
 } from '@solana/kit'
 import { x402Facilitator } from '@x402/core/facilitator'
-import { type FacilitatorClient, type HTTPAdapter, x402HTTPResourceServer, x402ResourceServer } from '@x402/core/server'
+import {
+  type FacilitatorClient,
+  type HTTPAdapter,
+  type RoutesConfig,
+  x402HTTPResourceServer,
+  x402ResourceServer,
+} from '@x402/core/server'
+import type { PaymentPayload } from '@x402/core/types'
 import { ExactEvmScheme as EvmFacilitator } from '@x402/evm/exact/facilitator'
 import { ExactEvmScheme as EvmServer } from '@x402/evm/exact/server'
 import { ExactSvmScheme as SvmFacilitator } from '@x402/svm/exact/facilitator'
 import { ExactSvmScheme as SvmServer } from '@x402/svm/exact/server'
+import express, { type RequestHandler } from 'express'
 import { type Hex, verifyMessage } from 'viem'
 import { parseSiweMessage, validateSiweMessage } from 'viem/siwe'
+import { toObject } from '../../src/lib/json.ts'
 import { baseChain, solanaChain, solanaNodeAnswer, type Transfer } from './x402-chains.ts'
 
 /**
@@ -41,21 +50,53 @@ const solana = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'
 const usdcOnBase = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 const prefix = '/api/v1'
 
-/** `seconds`: how long an offer says that a payment is valid. */
-export async function startX402Server({ seconds = 300 } = {}): Promise<X402Server> {
+/** What a server uses of @x402/express. */
+export type X402Express = {
+  readonly x402ResourceServer: typeof x402ResourceServer
+  readonly paymentMiddleware: (routes: RoutesConfig, server: x402ResourceServer) => RequestHandler
+}
+
+export type X402Options = {
+  /** How long an offer says that a payment is valid. */
+  readonly seconds?: number
+  /** The middleware that sells credit; null: the resource server of @x402/core does. */
+  readonly middleware?: X402Express | null
+  /** When the handler behind the middleware adds the credit. A settlement may still fail if it does so before. */
+  readonly credits?: 'after the settlement' | 'before the settlement'
+  /** The host and port of a proxy through which callers come; null: they come straight. */
+  readonly behind?: string | null
+  /** Whether the facilitator looks at payments. */
+  readonly verifies?: boolean
+}
+
+export async function startX402Server({
+  seconds = 300,
+  middleware = null,
+  credits = 'after the settlement',
+  behind = null,
+  verifies = true,
+}: X402Options = {}): Promise<X402Server> {
   const [evm, svm] = [baseChain(usdcOnBase), await solanaChain()]
   const payTo = { base: `0x${'51'.repeat(20)}`, solana: String((await generateKeyPairSigner()).address) }
   const facilitator = new x402Facilitator()
     .register(base, new EvmFacilitator(evm.signer))
     .register(solana, new SvmFacilitator(svm.signer))
   const client: FacilitatorClient = {
-    verify: (payload, requirements) => facilitator.verify(payload, requirements),
-    settle: (payload, requirements) => facilitator.settle(payload, requirements),
+    verify: (payload, requirements) =>
+      verifies
+        ? facilitator.verify(payload, requirements)
+        : Promise.resolve({ isValid: true, payer: payerOf(payload) }),
+    settle: (payload, requirements) =>
+      verifies
+        ? facilitator.settle(payload, requirements)
+        : Promise.resolve({ success: true, ...{ transaction: '0x1', network: base, payer: payerOf(payload) } }),
     getSupported: async () => facilitator.getSupported() as Awaited<ReturnType<FacilitatorClient['getSupported']>>,
   }
-  const resources = new x402ResourceServer(client).register(base, new EvmServer()).register(solana, new SvmServer())
+  const resources = new (middleware?.x402ResourceServer ?? x402ResourceServer)(client)
+    .register(base, new EvmServer())
+    .register(solana, new SvmServer())
   const option = { scheme: 'exact', price: '$5', maxTimeoutSeconds: seconds }
-  const shop = new x402HTTPResourceServer(resources, {
+  const routes: RoutesConfig = {
     [`POST ${prefix}/x402/top-up`]: {
       accepts: [
         { ...option, network: base, payTo: payTo.base },
@@ -64,8 +105,15 @@ export async function startX402Server({ seconds = 300 } = {}): Promise<X402Serve
       description: 'Credit',
       mimeType: 'application/json',
     },
-  })
+  }
+  const shop = new x402HTTPResourceServer(resources, routes)
   await shop.initialize()
+  type Paid = { readonly result: { readonly payer?: string }; readonly requirements: { readonly amount: string } }
+  const creditPaid = async ({ result, requirements }: Paid): Promise<void> => {
+    addCredit(result.payer, requirements.amount)
+  }
+  if (middleware !== null && credits === 'after the settlement') resources.onAfterSettle(creditPaid)
+  if (middleware !== null && credits === 'before the settlement') resources.onAfterVerify(creditPaid)
 
   const refusals: string[] = []
   const signedIn: string[] = []
@@ -100,11 +148,16 @@ export async function startX402Server({ seconds = 300 } = {}): Promise<X402Serve
       refusals.push(`settlement: ${settled.errorReason}`)
       return reply(response, settled.response.status, settled.response.body ?? {}, settled.response.headers)
     }
-    const payer = accountOf(settled.payer ?? '')
-    const amount = Number(paymentRequirements.amount) / 1e6
-    credit.set(payer, (credit.get(payer) ?? 0) + amount)
-    const data = { walletAddress: payer, amountCredited: amount, newBalance: credit.get(payer), paymentId: 'p1' }
-    reply(response, 200, { success: true, data }, settled.headers)
+    const paid = addCredit(settled.payer, paymentRequirements.amount)
+    reply(response, 200, { success: true, data: { ...paid, paymentId: 'p1' } }, settled.headers)
+  }
+
+  function addCredit(payer = '', units = '') {
+    const walletAddress = accountOf(payer)
+    const amountCredited = Number(units) / 1e6
+    const newBalance = (credit.get(walletAddress) ?? 0) + amountCredited
+    credit.set(walletAddress, newBalance)
+    return { walletAddress, amountCredited, newBalance }
   }
 
   async function signIn({ headers }: IncomingMessage): Promise<string | null> {
@@ -120,7 +173,7 @@ export async function startX402Server({ seconds = 300 } = {}): Promise<X402Serve
     return accountOf(address)
   }
 
-  const server = createServer(async (request, response) => {
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()
@@ -143,11 +196,24 @@ export async function startX402Server({ seconds = 300 } = {}): Promise<X402Serve
     const calls: unknown = JSON.parse(body)
     const answer = (call: { readonly id: unknown }) => ({ jsonrpc: '2.0', id: call.id, result: '0x1' })
     reply(response, 200, Array.isArray(calls) ? calls.map(answer) : answer(calls as { id: unknown }), headers)
-  })
+  }
+
+  const server = createServer(middleware === null ? serve : application(middleware))
+
+  function application({ paymentMiddleware }: X402Express) {
+    const app = express()
+    app.use(paymentMiddleware(routes, resources))
+    // The middleware settles a payment after this handler, so that it cannot state the new balance.
+    app.post(`${prefix}/x402/top-up`, (_, response) => void response.json({ success: true }))
+    app.use(serve)
+    return app
+  }
+
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const own = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  host = behind ?? own
   return {
-    ...{ baseUrl: `http://${host}${prefix}`, node: `http://${host}${prefix}/node`, payTo, refusals, signedIn },
+    ...{ baseUrl: `http://${own}${prefix}`, node: `http://${own}${prefix}/node`, payTo, refusals, signedIn },
     transfers: { base: evm.transfers, solana: svm.transfers },
     close: () => {
       server.closeAllConnections()
@@ -155,6 +221,8 @@ export async function startX402Server({ seconds = 300 } = {}): Promise<X402Serve
     },
   }
 }
+
+const payerOf = ({ payload }: PaymentPayload): string => String(toObject(payload.authorization)?.from)
 
 const completion = {
   ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
