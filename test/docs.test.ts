@@ -239,7 +239,7 @@ describe('docs/profiles.md', () => {
   })
 
   test('shows mistakes as they are told', () => {
-    const shown = blocksOf(markdown, '').find(block => block.includes(': got '))
+    const shown = blocksOf(markdown, 'text').find(block => block.includes(': got '))
     expect(() => profile(mistaken)).toThrow(UsageError)
     expect(() => profile(mistaken)).toThrow(shown?.trim())
   })

@@ -99,7 +99,7 @@ const start = (script: string, cwd: string, environment: Environment, detached =
   })
 
 /** The environment of a user: nothing of `npm run`, of a CI, or of Turnpike. */
-function ownEnvironment(): NodeJS.ProcessEnv {
+export function ownEnvironment(): NodeJS.ProcessEnv {
   const foreign =
     /^(npm_(?!config_)|npm_config_(local_)?prefix$|INIT_CWD$|NODE_ENV$|VITEST|TURNPIKE_|GITHUB_|CI$|NO_COLOR$|FORCE_COLOR$)/
   const own = Object.entries(process.env).filter(([name]) => !foreign.test(name))

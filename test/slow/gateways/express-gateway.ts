@@ -61,7 +61,24 @@ const usual = (kind: Exclude<Limiter, keyof typeof flexibly>, enforced: number):
     message: { error: { message: 'Too many requests' } },
   })
 
-/** An OpenAI-compatible gateway as a startup would write it, on a free port of this machine. */
+const hash = `0x${'1'.repeat(64)}`
+const chain: Readonly<Record<string, unknown>> = {
+  ...{ eth_blockNumber: '0x0', eth_chainId: '0x7a69', eth_gasPrice: '0x1', eth_getTransactionCount: '0x0' },
+  ...{ eth_getBalance: '0x0', eth_call: '0x', eth_getLogs: [] },
+  eth_getBlockByNumber: { number: '0x0', hash, parentHash: `0x${'0'.repeat(64)}`, stateRoot: hash, transactions: [] },
+}
+const parameters: Readonly<Record<string, number>> = { eth_getBalance: 1, eth_getTransactionCount: 1, eth_call: 1 }
+
+function node(item: unknown): object {
+  const { id = null, method = '', params = [] } = (item ?? {}) as Record<string, unknown>
+  const head = { jsonrpc: '2.0', id }
+  const result = chain[String(method)]
+  if (result === undefined) return { ...head, error: { code: -32601, message: 'Method not found' } }
+  const isComplete = Array.isArray(params) && params.length >= (parameters[String(method)] ?? 0)
+  return isComplete ? { ...head, result } : { ...head, error: { code: -32602, message: 'Invalid params' } }
+}
+
+/** An OpenAI-compatible gateway as a startup would write it, on a free port of this machine. At `/` it is a node. */
 export async function startGateway(
   kind: Limiter,
   bug: Bug = {},
@@ -104,6 +121,11 @@ export async function startGateway(
     send([{ index: 0, delta: {}, finish_reason: 'stop' }])
     if (typeof options === 'object') send([], { usage })
     return response.end('data: [DONE]\n\n')
+  })
+  // A development chain without a block.
+  app.post('/', (request, response) => {
+    const answers = [request.body].flat().map(node)
+    response.json(Array.isArray(request.body) ? answers : answers[0])
   })
   app.use((_, response) => {
     response.status(404).json({ error: { message: 'No such path' } })

@@ -1,19 +1,18 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadProfile } from '../../../src/contract/profile.ts'
 import { reportSchema } from '../../../src/report/document.ts'
 import { blocksOf } from '../../support/markdown.ts'
 import { todays } from '../../support/nightly.ts'
 import { shell } from '../../support/shell.ts'
-import { freshDirectory, serveForTest } from '../../support/turnpike.ts'
+import { serveForTest } from '../../support/turnpike.ts'
 import { type Bug, gatewayForTest, limit, limiters } from './express-gateway.ts'
 
 /** The commands of a page, each block with the address of a target of the test. */
 const documented = blocksOf(readFileSync('docs/learn.md', 'utf8'), 'sh').map(block =>
   block.replaceAll('https://staging.example.com/api/v1', '"$TARGET"').replaceAll('npx turnpike', 'turnpike'),
 )
-const [learning = '', withDemands = '', inTwoCommands = ''] = documented
+const inTwoCommands = documented.at(-1) ?? ''
 
 /** What a new user does: the two commands of the page, of which the first one prints the second one. */
 async function initAndRun(target: string, keys = '') {
@@ -61,29 +60,3 @@ test.concurrent('and names a gateway that does not enforce its limit', async ({ 
   expect(code, report.reasons.join('; ')).toBe(1)
   expect(report.findings.map(({ clause }) => clause)).toContain('limit.requests.enforced')
 })
-
-const demands = 'requestQuery: { api-version: "2024-06-01" }'
-
-test.concurrent('the other commands of the page do, too, with the reference service', async ({ onTestFinished }) => {
-  const profile = join(freshDirectory(), 'demands.yaml')
-  writeFileSync(profile, demands)
-  await learnsAndInits((await serveForTest(['service'], onTestFinished)).target, learning)
-  await learnsAndInits((await serveForTest(['service', '--profile', profile], onTestFinished)).target, withDemands)
-})
-
-test.concurrent('and with a gateway', async ({ onTestFinished }) => {
-  for (const commands of [learning, withDemands])
-    await learnsAndInits(await gatewayForTest(onTestFinished, 'draft-7'), commands)
-})
-
-/** Each command of a block succeeds, and writes the profile that it names. */
-async function learnsAndInits(target: string, commands: string): Promise<void> {
-  const script = `set -e\nexport TURNPIKE_KEYS=key-of-a-new-user\necho '${demands}' >demands.yaml\n${commands}`
-  const { code, stderr, directory } = await shell(script, target)
-  expect([code, stderr]).toEqual([
-    0,
-    expect.stringMatching(/^Learning from \S+: at most 120 calls, at most \$0\.05\.\n/),
-  ])
-  const { requestQuery } = loadProfile(join(directory, 'my-service.yaml'))
-  expect(requestQuery).toEqual(commands === withDemands ? { 'api-version': '2024-06-01' } : {})
-}

@@ -109,17 +109,6 @@ describe('the package', () => {
   })
 })
 
-/** The commands of the README's first page: of its section on installation, and of the steps of the first scenario. */
-const under = (heading: string): string => {
-  const [, text = ''] = readme.split(`\n## ${heading}\n`)
-  return text.split(/\n## /)[0] ?? ''
-}
-const commandsUnder = (heading: string) =>
-  blocksOf(under(heading), 'sh')
-    .join('')
-    .split('\n')
-    .filter(line => line !== '')
-
 describe('the first page of the README, in an empty folder', () => {
   test('installs', () => {
     expect(install).toBe('npm install --save-dev turnpike')
@@ -132,36 +121,7 @@ describe('the first page of the README, in an empty folder', () => {
   })
 })
 
-// This and the tutorial mostly wait, so they run at the same time.
-test.concurrent('the first page of the README leads to a first scenario in five minutes', async ({
-  onTestFinished,
-}) => {
-  const { bash, serve } = installed
-  const [init = '', ...commands] = commandsUnder('Your first scenario, in five minutes')
-  const { stdout: written } = await bash(init)
-  expect(written).toContain('Written:')
-  // The service, its address and its keys are those of the README.
-  const page = under('Your first scenario, in five minutes')
-  const [, service = ''] = /`(npx turnpike service [^`]+)`/.exec(page) ?? []
-  const [, address = ''] = /`(http:\/\/127\.0\.0\.1:\d+\/api\/v1)`/.exec(page) ?? []
-  const [, keys = ''] = /`(ref_\w+(?:,ref_\w+)+)`/.exec(page) ?? []
-  expect(address).toContain(`:${/--port (\d+)/.exec(service)?.[1]}/`)
-  // Another port, because this one may be in use here.
-  const target = await serve(service.replace(/--port \d+/, `--port ${await freePort()}`), onTestFinished)
-  const script = commands
-    .join('\n')
-    .replace('https://staging.example.com/api/v1', target)
-    .replace('key-one,key-two,key-three,key-four', keys)
-  const { code, stdout } = await bash(`set -e\n${script}`)
-  const [shown = ''] = blocksOf(page, '')
-  const withoutNumbers = (text: string) => text.replace(/\d+/g, 'N')
-  expect(withoutNumbers(stdout)).toContain(withoutNumbers(shown))
-  expect(stdout).toContain(`target ${target}`)
-  expect(code).toBe(0)
-  expect(readdirSync(join(folder, 'runs')).filter(name => name.endsWith('-first'))).toHaveLength(2)
-})
-
-test.concurrent('the tutorial catches the service that it starts', async ({ onTestFinished }) => {
+test('the tutorial catches the service that it starts', async ({ onTestFinished }) => {
   const { bash, serve } = installed
   const tutorial = readFileSync('docs/tutorial.md', 'utf8')
   const [scenario = '', changed = ''] = blocksOf(tutorial, 'yaml')
