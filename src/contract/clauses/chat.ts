@@ -205,7 +205,7 @@ export const chatJsonClauses = {
   'chat.json.arguments': [
     '2.4',
     'chat-json',
-    'The arguments of a tool call are JSON and fit the parameters of the tool: types, required properties, listed values.',
+    'The arguments of a tool call are JSON and fit the parameters of the tool: types, required properties, listed values. Where the request requires a call, there is one.',
     json,
   ],
   'chat.json.content': ['2.4', 'chat-json', 'The content is JSON if the request asks for it, and fits its schema in the same way.', json],

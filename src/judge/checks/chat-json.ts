@@ -10,14 +10,20 @@ import { isCount, tokenCounts } from './completion.ts'
 
 /** Checks that calls of the offered tools have arguments that are JSON and fit, and so has the content if it must be JSON. */
 export const checkChatJson: Check<'chat-json', ChatDescriptor> = ({ request, response, id }, _, reporter) => {
-  const { tools, response_format: format } = request.options?.body ?? {}
+  const { tools, response_format: format, tool_choice: choice } = request.options?.body ?? {}
   if (response === null || !is2xx(response.status)) return
   const offered = Array.isArray(tools) ? tools.map(tool => toObject(toObject(tool)?.function)) : null
   const wanted = wantedJson(format)
   if (offered === null && wanted === null) return
   const expect = expectFor(reporter, id)
-  for (const { finish, content, calls } of answersIn(response)) {
+  for (const { finish, content, calls, hasCalls } of answersIn(response)) {
     if (!complete.includes(finish)) continue
+    if (offered !== null && choice === 'required')
+      expect(
+        'chat.json.arguments',
+        hasCalls,
+        () => 'an answer has no call of a tool, expected one as tool_choice requires',
+      )
     if (offered !== null) for (const call of calls) checkArguments(call, offered, expect)
     // A refusal has no content, and with a call of a tool it is beside it.
     if (wanted === null || content === null || content === '' || calls.length > 0) continue
@@ -44,7 +50,10 @@ export type ChoiceAnswer = {
   readonly content: string | null
   /** The first characters of the content, as many as every record keeps; null: it is not known. */
   readonly beginning: string | null
+  /** Those whose arguments are known whole. */
   readonly calls: readonly Call[]
+  /** Also true of a refusal, which need not have any. */
+  readonly hasCalls: boolean
 }
 
 /** What each choice says. A stream counts as one. */
@@ -65,6 +74,7 @@ function answerOfStream({
     content: isWhole ? text : null,
     beginning: indices.length <= 1 ? (text?.slice(0, cutAt) ?? null) : null,
     calls: toolCalls.flatMap(({ name, arguments: said }) => (said.length < maxStreamed ? [{ name, said }] : [])),
+    hasCalls: indices.length > 1 || toolCalls.length > 0,
   }
 }
 
@@ -75,9 +85,10 @@ const cutAt = 256
 const answersOfBody = (body: JsonObject | null): readonly ChoiceAnswer[] =>
   (Array.isArray(body?.choices) ? body.choices : []).map(choice => {
     const { message, finish_reason: finish } = toObject(choice) ?? {}
-    const { content, tool_calls: calls } = toObject(message) ?? {}
+    const { content, tool_calls: calls, refusal } = toObject(message) ?? {}
     return {
       finish,
+      hasCalls: (Array.isArray(calls) && calls.length > 0) || isPresent(refusal),
       content: typeof content === 'string' && content.length !== cutAt ? content : null,
       beginning: typeof content === 'string' ? content.slice(0, cutAt) : null,
       calls: (Array.isArray(calls) ? calls : []).flatMap(call => {

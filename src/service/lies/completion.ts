@@ -103,6 +103,11 @@ export const completionLies = {
         Array.isArray(tools) ? tools.map(at('function', at('parameters', withoutOneRequired))) : tools,
       ),
     ),
+    'required-call-is-a-text': result(
+      'An answer is a text although the request requires a call of a tool.',
+      'chatBody',
+      at('tool_choice', choice => (choice === 'required' ? 'none' : choice)),
+    ),
   },
   'chat.json.content': {
     'json-cut-in-a-crowd': alsoViolating(

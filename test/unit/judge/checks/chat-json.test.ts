@@ -42,14 +42,15 @@ function inStream(body: object, stream: Partial<StreamRecord>): Observation {
   const { request, ...observation } = streamed({}, { ...parts('role content finish usage done'), ...stream })
   return { ...observation, request: { ...asking({ body: { ...body } }), stream: true } }
 }
-const calledInStream = (said: string, finish = 'tool_calls') =>
-  inStream(offered, {
-    ...parts('role tool-call finish usage done'),
-    finishReasons: [finish],
-    text: '',
-    contentCharacters: 0,
-    toolCalls: [{ name: 'order', arguments: said }],
-  })
+const calledIn = (said: string, finish = 'tool_calls'): Partial<StreamRecord> => ({
+  ...parts('role tool-call finish usage done'),
+  finishReasons: [finish],
+  text: '',
+  contentCharacters: 0,
+  toolCalls: [{ name: 'order', arguments: said }],
+})
+const calledInStream = (said: string, finish = 'tool_calls') => inStream(offered, calledIn(said, finish))
+const required = { ...offered, tool_choice: 'required' }
 const saidInStream = (text: string, more: Partial<StreamRecord> = {}) =>
   inStream(asSchema, { text, contentCharacters: text.length, ...more })
 
@@ -61,6 +62,20 @@ describe('arguments of tool calls', () => {
       'of a schema with alternatives': called('{"item":"tea","other":"x"}'),
       'that are empty, for a tool without parameters': called('', 'stop'),
       'that are left out, for a tool without parameters': called(undefined, 'stop'),
+      'of a tool that must be called': called('{"item":"tea"}', 'order', 'tool_calls', required),
+      'of a tool that must be called, in a stream': inStream(required, calledIn('{"item":"tea"}')),
+      'that must be there, in an answer that was cut': said('', required, 'length'),
+      'that must be there, in a refusal': answered(
+        { body: { ...required } },
+        {
+          choice: {
+            finish_reason: 'stop',
+            stop_reason: null,
+            message: { role: 'assistant', content: 'No.', refusal: 'No.' },
+          },
+        },
+      ),
+      'that need not be there': said('No.', { ...offered, tool_choice: 'auto' }),
       'of a tool that nobody offered': called('{"any":1}', 'search'),
       'that were cut for their length': called('{"item":"te', 'order', 'length'),
       'of a record that may have cut them': called(`{"item":"${'a'.repeat(247)}`),
@@ -73,6 +88,16 @@ describe('arguments of tool calls', () => {
   )
   failsEach(
     {
+      'that must be there': [
+        'chat.json.arguments',
+        'an answer has no call of a tool, expected one as tool_choice requires',
+        said('No.', required),
+      ],
+      'that must be there, in a stream': [
+        'chat.json.arguments',
+        'an answer has no call of a tool, expected one as tool_choice requires',
+        inStream(required, { text: 'No.', contentCharacters: 3 }),
+      ],
       'that are cut': [
         'chat.json.arguments',
         'the end of the arguments of "order" is "{\\"item\\":\\"te", expected a whole JSON text',
