@@ -4,7 +4,7 @@ import { type ChatRequest, modelOf, parseChat, parseObject } from './chat-reques
 import { type Completion, complete, logprobsOf, messageOf } from './completion.ts'
 import { type Draw, digest, drawRequest, type Exchange, showLimits, spendTokens } from './exchange.ts'
 import { invalid, type Refusal } from './refusals.ts'
-import { type Header, type Json, json, type Reply } from './reply.ts'
+import { type Header, type Json, json, type Reply, withHeader } from './reply.ts'
 import { streamChunks } from './stream.ts'
 import type { Variant } from './variant.ts'
 
@@ -61,10 +61,18 @@ export function chat(exchange: Exchange): Reply | Refusal {
   if (!parsed.ok) return invalid(parsed.why)
   if (model.forPayers && !account.pays)
     return { status: 401, message: 'This model is for payers', code: 'PRO_ONLY_MODEL' }
+  const key = headers['idempotency-key']
+  const content = digest(exchange.body)
+  const kept = typeof key === 'string' ? account.kept.get(key) : undefined
+  if (kept !== undefined && kept.content !== content) return invalid('This idempotency key was used with another body')
+  if (kept?.reply != null) return withHeader(kept.reply, 'Idempotent-Replayed', 'true')
   const late = variant.invalidCount ? null : drawRequest(exchange, draw)
   if (late !== null) return late
   if (funds(account) <= 0) return noBalance()
-  return answer(exchange, parsed.value, draw)
+  const reply = answer(exchange, parsed.value, draw)
+  if (typeof key === 'string' && 'body' in reply)
+    account.kept.set(key, { content, at: exchange.now, reply, done: Promise.resolve() })
+  return reply
 }
 
 /** The prompt tokens that come from a cache, and those that go into it. */
