@@ -53,6 +53,8 @@ const ofRequests: readonly ClauseId[] = [
   'limit.requests.not-early',
   'retry.after-reset',
 ]
+/** What is about a number of requests, or about the window in which they count. */
+const ofCounts: readonly ClauseId[] = ofRequests.filter(clause => clause !== 'limit.requests.headers')
 /** What a limiter cannot keep whose refusals last longer than a window. */
 const ofResets: readonly ClauseId[] = ['limit.requests.reset', 'retry.after-reset']
 /** What depends on the length of a window. */
@@ -114,8 +116,14 @@ export const limitEdge: Question = {
   calls: Number.POSITIVE_INFINITY,
   applies: known => !isService(known) && known.contract.limits.dialect !== null,
   answer: async (known, asker) => {
-    if (asker.isBrief && !isBriefWindow(asker.replies(), known.contract)) return withoutEdge(known, asker.replies())
-    const { findings, known: seen } = await reachEdge(known, asker)
+    const isBriefly = asker.isBrief && !isBriefWindow(asker.replies(), known.contract)
+    const { findings, known: seen } = isBriefly ? { findings: [] } : await reachEdge(known, asker)
+    const units = unitsIn(asker.replies(), known.contract)
+    if (units !== null) {
+      const limitClauses = known.limitClauses.filter(clause => !ofCounts.includes(clause))
+      return { findings: [...findings, units.fact], known: { ...seen, limitClauses, unitsEach: units.each } }
+    }
+    if (isBriefly) return withoutEdge(known, asker.replies())
     let facts = lengthFacts(asker.replies(), known.contract)
     if (isUnknown(facts)) {
       await beginWindow(known, asker)
@@ -252,6 +260,37 @@ function waitFacts(reply: Answer, { contract }: Known): readonly Fact[] {
   const other = statesWait(limits.requests) || limits.requests.reset !== null ? ', only its reset' : ''
   return [unknown(path.join('.'), `${cite(reply)}: it states no wait in Retry-After${other}`)]
 }
+
+/**
+ * A limit that counts the cost of a request: requests in a row each take more than one of what remains, and it
+ * bites when less than that is left. One that bites before or after contradicts itself, and is judged as one of requests.
+ */
+function unitsIn(
+  replies: readonly Answer[],
+  contract: Contract,
+): { readonly fact: Fact; readonly each: number } | null {
+  const isWait = statesWait(limitHeadersOf(contract.limits).requests)
+  const stated = windowStatements(replies.filter(isLimited), contract, isWait)
+  const steps = stated.flatMap(({ reply, remaining }, index) => {
+    const { remaining: before = 0, reply: last = reply } = stated[index - 1] ?? {}
+    const isNext = replies.indexOf(reply) === replies.indexOf(last) + 1
+    return isNext && before > remaining ? [{ reply, before, remaining, size: before - remaining }] : []
+  })
+  const [step] = steps.filter(({ size }) => size > 1)
+  const sizes = steps.map(({ size }) => size)
+  const most = Math.max(...sizes)
+  const edge = replies.findIndex(({ status }) => status === 429)
+  const last = windowStatements(replies.slice(0, Math.max(edge, 0)).filter(isLimited), contract, isWait).at(-1)
+  // Where costs differ, that of the refused request is unknown.
+  const isEarly = last !== undefined && last.remaining >= most && sizes.every(size => size === most)
+  if (step === undefined || steps.length < fewestSteps || isEarly) return null
+  if (sizes.filter(size => size === 1).length * 4 > steps.length) return null
+  const why = `${cite(step.reply)}: ${step.remaining} of ${step.before} remain after it, so it does not count requests`
+  return { fact: unknown('limits: what the limit counts', why), each: most }
+}
+
+/** Others who use the same key may be between two requests. */
+const fewestSteps = 3
 
 /** Limits of tokens whose windows are those of requests: their resets are as far ahead. */
 function furtherLengths(replies: readonly Answer[], { contract }: Known, facts: readonly Fact[]): readonly Fact[] {

@@ -30,12 +30,12 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
   const leftOut = leftOutOf(lesson)
   const calls = callsOf(lesson, left !== 0)
   const mix = `{ ${calls.map(([name, , weight = 1]) => `${name}: ${weight}`).join(', ')} }`
-  const { sharesLimit, accountTier } = lesson.known
+  const { sharesLimit, accountTier, unitsEach } = lesson.known
   const { windowMs } = counted ?? lesson.contract.limits
   const all = onceCalls(lesson, calls)
   const once = left === null ? all : fittingOnce(all, left / 2)
   const last = calls.at(-1)?.[0] ?? ''
-  const edge = counted === null && left === null ? edgeOf(last, limit, windowMs, once) : null
+  const edge = counted === null && left === null && unitsEach === 1 ? edgeOf(last, limit, windowMs, once) : null
   const atLast = edge === null && counted === null ? lastStage(lesson, last, limit) : []
   const { rate, seconds } = left
     ? rateOfRest(left - requestsOf(once))
@@ -128,7 +128,8 @@ function restOf({ isBrief, known, replies, contract }: Lesson, limit: number | n
   if (limited === undefined) return null
   if (limit !== null && contract.limits.windowMs <= brief.windowMs) return null
   if (isRefused(limited)) return 0
-  return statedRequests(limited.headers, contract).remaining
+  const { remaining } = statedRequests(limited.headers, contract)
+  return remaining === null ? null : Math.floor(remaining / known.unitsEach)
 }
 
 /** What a first run within a minute leaves out. */
@@ -216,13 +217,13 @@ function rulesStage(asked: readonly string[], limit: number | null): readonly st
 }
 
 /** The smallest limit that responses state in a dialect, in requests of a window. Others are limits of the tier. */
-function statedLimit({ replies, contract }: Lesson): number | null {
+function statedLimit({ replies, contract, known }: Lesson): number | null {
   if (contract.limits.dialect === null) return null
   const limits = replies.flatMap(({ headers, status }) =>
     is2xx(status) || status === 429 ? (statedRequests(headers, contract).limit ?? []) : [],
   )
   const least = Math.min(...limits.filter(limit => limit > 0))
-  return Number.isFinite(least) ? least : null
+  return Number.isFinite(least) ? Math.max(1, Math.floor(least / known.unitsEach)) : null
 }
 
 /** A limit that responses do not state, and that was counted; null: there is none. */

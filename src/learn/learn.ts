@@ -115,6 +115,7 @@ export async function learn(
     batchLimit: 2,
     hasBatchLimit: false,
     sharesLimit: false,
+    unitsEach: 1,
     limitClauses: [],
     replayClauses: [],
     creditClauses: [],

@@ -58,6 +58,8 @@ export type Known = {
   readonly hasBatchLimit: boolean
   /** Whether another account is refused when the caller has used up a limit. */
   readonly sharesLimit: boolean
+  /** The most of its limit that a request takes. */
+  readonly unitsEach: number
   /** The clauses about limits that a target keeps that states them in a dialect. */
   readonly limitClauses: readonly ClauseId[]
   /** The clauses about replays that a target keeps that repeats completions for their keys. */

@@ -3,9 +3,14 @@ import { documentedContract } from '../../../src/contract/documented.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
 import { firstScenario } from '../../../src/learn/first-scenario.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import type { Transport } from '../../../src/produce/transport/transport.ts'
+import { memoryTransport } from '../../../src/prove/memory-run.ts'
+import { defaultLatency } from '../../../src/service/capacity.ts'
+import { createService } from '../../../src/service/service.ts'
 import { foreign, limitLines, speaking } from '../../support/learn-foreign.ts'
 import { learnFrom } from '../../support/learn-from.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
 
 /** The limiter of somebody else, before a service without one. `drawn`: what is left and until when, or the refusal. */
 type Foreign = (nowMs: number) => { readonly left: number | null; readonly resetMs: number; readonly waitMs: number }
@@ -64,6 +69,72 @@ const aligned = (limit: number, lengthMs: number, before: number) => (): Foreign
     return { left: used > limit ? null : limit - used, resetMs: endMs - nowMs, waitMs: endMs - nowMs }
   }
 }
+
+const referenceService = (clock: Clock) =>
+  createService({
+    ...{ contract: documentedContract, clock, seed: 1, timing: defaultLatency, lies: [] },
+    ...{ openingBalanceUsd: '10', openingBalanceDiem: '0' },
+  })
+
+/** A window, or a bucket that fills up in the same time, from which each request takes its cost. */
+const costing = (isBucket: boolean, limit: number, lengthMs: number, costOf: (request: number) => number) => () => {
+  let [atMs, endMs, left, requests] = [0, 0, limit, 0]
+  return (nowMs: number) => {
+    if (isBucket) left = Math.min(limit, left + ((nowMs - atMs) * limit) / lengthMs)
+    else if (nowMs >= endMs) [endMs, left] = [nowMs + lengthMs, limit]
+    atMs = nowMs
+    const cost = costOf(requests++)
+    const isServed = cost <= left
+    if (isServed) left -= cost
+    const resetMs = isBucket ? ((limit - left) * lengthMs) / limit : endMs - nowMs
+    const waitMs = isBucket ? ((cost - left) * lengthMs) / limit : resetMs
+    return { left: isServed ? Math.floor(left) : null, resetMs, waitMs }
+  }
+}
+
+describe('limits that count the cost of a request', () => {
+  const limiters: readonly (readonly [string, number, () => (nowMs: number) => ReturnType<Foreign>])[] = [
+    ['3 of 30 in a window of 10 s', 30, costing(false, 30, 10_000, () => 3)],
+    ['7 of 50 in a window of 10 s', 50, costing(false, 50, 10_000, () => 7)],
+    ['5 of 500 in a window of a minute', 500, costing(false, 500, 60_000, () => 5)],
+    ['7 of 70 in a bucket of 10 s', 70, costing(true, 70, 10_000, () => 7)],
+    ['1 to 100 of 500 in a window of 10 s', 500, costing(false, 500, 10_000, request => 1 + ((request * 37) % 100))],
+  ]
+
+  test.each(limiters.flatMap(each => [true, false].map(isBrief => [...each, isBrief] as const)))(
+    '%s are told of a limit of %i, and a first run accuses nobody',
+    async (_, limit, limiter, isBrief) => {
+      const over = limitedBy(limiter, limit)
+      const lesson = await learnFrom({ over, isBrief })
+      expect(limitLines(lesson.differences)).toEqual([])
+      expect(lesson.yaml).toContain('what the limit counts')
+      expect(notPromised(parseProfile(lesson.yaml, 'x'))).toEqual(expect.arrayContaining(['limit.requests.enforced']))
+      const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+      const { report } = await virtualRun({
+        scenario: scenario.replace('profile: profile.yaml\n', ''),
+        contract: parseProfile(lesson.yaml, 'x'),
+        target: {
+          connect: clock => over(memoryTransport(referenceService(clock), clock), clock),
+          environment: { TURNPIKE_KEYS: 'ref_default_first' },
+        },
+      })
+      expect([report.verdict, report.findings], report.reasons.join('\n')).toEqual(['pass', []])
+    },
+  )
+})
+
+test('a limit that refuses while the cost of a request is left is judged as one of requests', async () => {
+  const early = () => {
+    const draw = costing(false, 30, 10_000, () => 3)()
+    return (nowMs: number) => {
+      const drawn = draw(nowMs)
+      return drawn.left !== null && drawn.left < 9 ? { ...drawn, left: null } : drawn
+    }
+  }
+  const { yaml } = await learnFrom({ over: limitedBy(early, 30) })
+  expect(yaml).not.toContain('what the limit counts')
+  expect(parseProfile(yaml, 'x').promises.only).toContain('limit.requests.not-early')
+})
 
 describe('limiters of others', () => {
   test.each([
