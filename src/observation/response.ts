@@ -167,7 +167,11 @@ export const isJsonType = memoizeLast((contentType: string | undefined) => json.
  */
 export function authenticatedResponse({ request, response }: Observation): ObservedResponse | null {
   if (response === null || response.status === 401 || response.status >= 500) return null
-  if (isProbeRequest(request) && !isOfContent(response.status, request.probe)) return null
+  if (isProbeRequest(request)) {
+    // The account was found, for the balance that it lacks.
+    if (probeOf(request.probe).as === 'zero-balance') return response.status === 402 ? response : null
+    if (!isOfContent(response.status, request.probe)) return null
+  }
   // A probe may have the credentials of another account. A payment has no sign-in, and the key for a list may not be read.
   return requestTraits(request).identity(request) === 'caller' ? response : null
 }

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { quote } from '../../lib/format.ts'
+import { toObject } from '../../lib/json.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { isChat } from '../../observation/requests/chat.ts'
+import { isRpc } from '../../observation/requests/rpc.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
 import { addLength, areUsual, noLengths, shownText, type TextLengths } from '../checks/chat-json.ts'
 import { itemsOf, pageHeaders } from '../checks/resources.ts'
@@ -15,6 +17,8 @@ const dayMs = 86_400_000
 const maxDriftMs = 60_000
 /** Busy servers reuse a Date for some seconds. */
 const maxReuseMs = 30_000
+/** The clocks of several servers of one service agree better than this. */
+const maxApartMs = 600_000
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
 /** A target can invent any number of models. */
 const maxModels = 1_000
@@ -36,12 +40,18 @@ export function createConsistencyAudit(
   let stampedAtMs: number | null = null
   /** The correct day of the week for a Date; null if the Date has it, or names no day. */
   let weekday: string | null = null
+  /** By how much the Date of completions and calls, which no cache answers, is off. */
+  let usualOffsetMs: number | null = null
+  /** Those whose Date is off otherwise, until another response shows that it was not the clock of the run that jumped. */
+  let suspects: (readonly [id: number, message: string])[] = []
 
   return {
     add: observation => {
       const { response } = observation
       if (response === null || isFromGateway(response, contract)) return
       judgeDate(observation, response.headers.date ?? '')
+      if (isChat(observation.request) || isRpc(observation.request))
+        compareDate(observation, response.headers.date ?? '')
       addText(observation)
       addPage(observation)
       const modelId = response.headers[idHeader]
@@ -54,7 +64,24 @@ export function createConsistencyAudit(
     names: () => names,
   }
 
-  function judgeDate({ headersMs, id }: Observation, date: string) {
+  /** A Date that is hours away from those of the other responses is not the time of its response. */
+  function compareDate({ sentMs, headersMs, id }: Observation, date: string) {
+    const dateMs = date === stamp ? stampMs : Number.NaN
+    if (Number.isNaN(dateMs) || sentMs === null || headersMs === null) return
+    const offsetMs = dateMs - startedAtMs - headersMs
+    usualOffsetMs ??= offsetMs
+    const aheadMs = offsetMs - usualOffsetMs
+    if (aheadMs > maxApartMs || aheadMs + headersMs - sentMs < -maxApartMs) {
+      const minutes = Math.round(Math.abs(aheadMs) / 60_000)
+      const message = `date is ${quote(date)}, ${minutes} minutes ${aheadMs > 0 ? 'after' : 'before'} the Date of other responses at that time, expected the time of the response`
+      if (suspects.length < maxKept) suspects.push([id, message])
+    } else {
+      for (const [suspect, message] of suspects) reporter.fail('header.date.instant', message, [suspect])
+      suspects = []
+    }
+  }
+
+  function judgeDate({ sentMs, headersMs, id }: Observation, date: string) {
     if (date !== stamp) {
       stamp = date
       stampedAtMs = headersMs
@@ -66,7 +93,8 @@ export function createConsistencyAudit(
     if (Number.isNaN(stampMs) || headersMs === null) return
     if (weekday !== null)
       return reporter.fail('header.date.instant', `date is ${quote(date)}, expected the weekday ${weekday}`, [id])
-    const reusedMs = headersMs - (stampedAtMs ?? headersMs)
+    // A service may write Date when a request arrives, and take long.
+    const reusedMs = (sentMs ?? headersMs) - (stampedAtMs ?? headersMs)
     if (reusedMs > Math.max(maxReuseMs, contract.limits.dateAgeMs)) {
       const message = `date is still ${quote(date)} after ${Math.round(reusedMs / 1000)} s, expected the time of the response`
       return reporter.fail('header.date.instant', message, [id])
@@ -93,22 +121,33 @@ export function createConsistencyAudit(
     else if (shown.finish === 'stop' && known.empty.length < maxKept) known.empty.push([id, shown.tokens])
   }
 
-  /** Two pages of an unchanged list do not hold the same items. */
+  /** Two pages of an unchanged list hold no item twice. */
   function addPage({ id, request, response, caller }: Observation) {
     if (request.kind !== 'resource' || response === null || !is2xx(response.status)) return
     const [number, limit, total] = [pageHeaders.page, pageHeaders.limit, pageHeaders.total].map(
       name => response.headers[name],
     )
     const items = itemsOf(response)
-    if (number === undefined || items === null || items.length < 2 || isDeepStrictEqual(items[0], items[1])) return
+    if (number === undefined || items === null || isDeepStrictEqual(items[0], items[1])) return
+    if (items.length < 2 && itemId(items[0]) === null) return
     const list = [caller, request.resource, limit, total].join(' ')
     const before = pages.get(list)
     if (before === undefined) {
       if (pages.size < maxModels) pages.set(list, { id, number, items })
     } else if (before.number !== number) {
-      if (!isDeepStrictEqual(before.items, items)) return reporter.pass('header.pagination.items')
-      const message = `page ${quote(number)} has the same ${items.length} items as page ${quote(before.number)}, expected others`
-      reporter.fail('header.pagination.items', message, [before.id, id])
+      if (isDeepStrictEqual(before.items, items)) {
+        const message = `page ${quote(number)} has the same ${items.length} items as page ${quote(before.number)}, expected others`
+        return reporter.fail('header.pagination.items', message, [before.id, id])
+      }
+      const ids = new Set(before.items.map(itemId))
+      const shared = items.map(itemId).find(itemId => itemId !== null && ids.has(itemId)) ?? null
+      if (shared !== null) {
+        const message = `page ${quote(number)} has the item ${quote(shared)} of page ${quote(before.number)}, too, expected it once`
+        return reporter.fail('header.pagination.items', message, [before.id, id])
+      }
+      reporter.pass('header.pagination.items')
+      // The next page is compared with the last one.
+      if (Number(number) > Number(before.number)) pages.set(list, { id, number, items })
     }
   }
 
@@ -144,6 +183,12 @@ function judgeTexts({ hasReasoning, others, empty }: ModelTexts, reporter: Claus
     const message = `${tokens} completion tokens have no text, expected ${least.toFixed(1)} characters per token or more, as in ${count} other completions of the model`
     reporter.fail('chat.usage.text', message, [id])
   }
+}
+
+/** What tells an item of a list from the others; null: nothing that is known. */
+function itemId(item: unknown): string | null {
+  const { id } = toObject(item) ?? {}
+  return typeof id === 'string' || typeof id === 'number' ? String(id) : null
 }
 
 /** A page of a list. */

@@ -1,8 +1,11 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
+import { toObject } from '../../lib/json.ts'
 import { textHash } from '../../lib/random.ts'
+import type { ObservedResponse } from '../../observation/observation.ts'
 import { challengeIn, isRefusedForCredit } from '../../observation/payments.ts'
+import { isChat } from '../../observation/requests/chat.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
-import { isReplayed, jsonObject } from '../../observation/response.ts'
+import { is2xx, isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter, Reclassify } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
@@ -20,6 +23,7 @@ export function createUniqueIdsAudit(
   const rays = createIdSet(memory)
   const requests = createIdSet(memory)
   const challenges = createIdSet(memory)
+  const completions = createIdSet(memory)
   return {
     add: observation => {
       const { response, request, id } = observation
@@ -27,6 +31,11 @@ export function createUniqueIdsAudit(
       if (isRefusedForCredit(observation)) judgeChallenge(challengeIn(jsonObject(response) ?? {})?.nonce, id)
       const { 'cf-ray': ray, 'x-request-id': requestId } = response.headers
       if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.add(ray, id, null)?.id ?? null, id)
+      if (isChat(request) && is2xx(response.status) && !isReplayed(observation, contract)) {
+        const completion = completionId(response)
+        if (completion !== null)
+          judge('chat.id', 'completion id', completion, completions.add(completion, id, null)?.id ?? null, id)
+      }
       if (!isRpc(request) || !requestId || isReplayed(observation, contract)) return
       const group = request.replay?.group ?? null
       const first = requests.add(requestId, id, group)
@@ -38,6 +47,7 @@ export function createUniqueIdsAudit(
       rays: new Map(rays.all()),
       requests: new Map(requests.all()),
       challenges: new Map(challenges.all()),
+      completions: new Map(completions.all()),
     }),
   }
 
@@ -56,7 +66,7 @@ export function createUniqueIdsAudit(
 type UniqueClause = ClausesOf<'unique-ids'>
 
 /** The ids that a worker stored, with the `id` of the first request that had each of them. */
-export type KnownIds = Readonly<Record<'rays' | 'requests' | 'challenges', ReadonlyMap<string, number>>>
+export type KnownIds = Readonly<Record<'rays' | 'requests' | 'challenges' | 'completions', ReadonlyMap<string, number>>>
 
 /**
  * Checks whether an id that is new to each of several workers is new to all of them. Each worker passed the first use
@@ -75,6 +85,14 @@ export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclass
   judge('header.cf-ray.unique', 'cf-ray', 'rays')
   judge('rpc.request-id.unique', 'x-request-id', 'requests')
   judge('wallet.insufficient.help', 'the challenge', 'challenges')
+  judge('chat.id', 'completion id', 'completions')
+}
+
+/** The id of a completion, whole or streamed; null if it has none, or several. */
+function completionId({ body }: ObservedResponse): string | null {
+  const ids = body.kind === 'stream' ? body.stream.ids : body.kind === 'json' ? [toObject(body.value)?.id] : []
+  const [id] = ids
+  return ids.length === 1 && typeof id === 'string' && id !== '' ? id : null
 }
 
 /** The request that had an id. `group` is the idempotency group, if any. */

@@ -162,6 +162,14 @@ function lackOfHelp(body: JsonObject, date: string | undefined, { rails }: Walle
     [name, network, network.split(':')[1] ?? name].some(text => chains.includes(text.toLowerCase()))
   if (!Object.entries(rails).every(isNamed))
     return `supports the chains ${quote(supported)}, expected ${Object.keys(rails).join(' and ')}`
+  const tokens = memberOf(body, 'supportedTokens')
+  const said = JSON.stringify(tokens).toLowerCase()
+  if (
+    !['usdc', 'usd coin', ...Object.values(rails).map(({ asset }) => asset.toLowerCase())].some(name =>
+      said.includes(name),
+    )
+  )
+    return `supports the tokens ${quote(tokens)}, expected USDC`
   const { issuedAt, expirationTime } = challengeIn(body) ?? {}
   const nowMs = Date.parse(date ?? '')
   // A challenge without these times does not tell whether it is new.

@@ -110,7 +110,10 @@ export const abuseLies = {
       }),
     ),
     'block-spares-embeddings': spare('Embeddings', ({ route }) => route.kind === 'resource'),
-    'block-spares-batches': spare('Batches', ({ request }) => request.body.toString().startsWith('[')),
+    'block-spares-batches': alsoViolating(
+      ['abuse.counts'],
+      spare('Batches', ({ request }) => request.body.toString().startsWith('[')),
+    ),
     'block-spares-keys': spare(
       'Requests with an idempotency key',
       ({ request }) => request.headers['idempotency-key'] !== undefined,

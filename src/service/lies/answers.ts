@@ -93,6 +93,11 @@ export const answerLies = {
     'weekday-off-by-one': header("Date names tomorrow's day of the week.", 'date', (date, _, { arrivedMs }) => {
       return `${weekdays[new Date(arrivedMs + dayMs).getUTCDay()]}${date.slice(3)}`
     }),
+    'date-in-local-time-on-429': replies(
+      'The Date of a 429 is the local time of a server, two hours ahead, labeled as GMT.',
+      hasStatus(429),
+      setHeader('date', date => new Date(Date.parse(date) + 7_200_000).toUTCString()),
+    ),
     'date-stands-still': alsoViolating(
       ['chat.created', 'limit.requests.reset'],
       keepFirstHeader('All responses to an account have the Date of its first response.', 'date'),

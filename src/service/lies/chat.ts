@@ -81,6 +81,13 @@ export const chatLies = {
     'completion-id-as-number': amend('The id of a completion is a number.', 'completionHead', ({ id }) => ({
       id: Number.parseInt(id.slice(-9), 36),
     })),
+    'completion-id-of-the-model': amend(
+      'All completions of a model have the same id.',
+      'completionHead',
+      ({ model }) => ({
+        id: `chatcmpl-${model}`,
+      }),
+    ),
   },
   'chat.object': {
     'object-of-old': amend('The object of a completion is text_completion.', 'completionHead', ({ object }) => ({

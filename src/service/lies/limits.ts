@@ -128,23 +128,14 @@ const aboveLimitIs = (what: string, status: number, fits: ReplyTest = isAny): Li
 const changeRows = (text: string, change: (rows: readonly LogRow[]) => readonly unknown[]): LieRow =>
   always(text, { limitLogs: rows => ({ object: 'list', data: change(rows) }) })
 
+const withoutLimits = dropHeaders(limit, remaining, reset)
+
 export const limitLies = {
   'limit.requests.headers': {
-    'no-limits-on-errors': replies(
-      'Errors have no request limit headers.',
-      isErrorReply,
-      dropHeaders(limit, remaining, reset),
-    ),
-    'no-limits-on-bad-requests': replies(
-      'Bad requests have no request limit headers.',
-      hasStatus(400),
-      dropHeaders(limit, remaining, reset),
-    ),
-    'no-limits-on-rpc': replies(
-      'RPC responses have no request limit headers.',
-      isOf('rpc'),
-      dropHeaders(limit, remaining, reset),
-    ),
+    'no-limits-on-errors': replies('Errors have no request limit headers.', isErrorReply, withoutLimits),
+    'no-limits-on-bad-requests': replies('Bad requests have no request limit headers.', hasStatus(400), withoutLimits),
+    'no-limits-on-402': replies('A 402 has no request limit headers.', hasStatus(402), withoutLimits),
+    'no-limits-on-rpc': replies('RPC responses have no request limit headers.', isOf('rpc'), withoutLimits),
     'limit-with-unit': header('The request limit has a unit.', limit, value => `${value}/min`),
   },
   'limit.requests.limit': {

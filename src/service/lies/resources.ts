@@ -1,4 +1,5 @@
 import type { ResourceLimit } from '../../contract/contract.ts'
+import { toObject } from '../../lib/json.ts'
 import { always, amended, input, result } from './decisions.ts'
 import type { LieRow, Lies } from './lie.ts'
 import {
@@ -37,6 +38,9 @@ const isList: ReplyTest = ({ headers }) => headers[total] !== undefined
 
 /** Changes replies with a page of a list. */
 const changePage = (text: string, ...changes: readonly ReplyChange[]): LieRow => replies(text, isList, ...changes)
+
+/** The item of the reference service that precedes one. */
+const itemBefore = (item: unknown) => ({ id: `item-${Number(String(toObject(item)?.id).slice(5)) - 1}` })
 
 const allItems = (count: number) => Array.from({ length: count }, (_, index) => ({ id: index }))
 
@@ -124,6 +128,17 @@ export const resourceLies = {
     'an-item-short': changePage(
       'Each page lacks its last item.',
       setFields(({ data }) => ({ data: Array.isArray(data) ? data.slice(0, -1) : data })),
+    ),
+    'page-begins-one-early': changePage(
+      'Each further page begins with the last item of the page before.',
+      (reply, state, contract) =>
+        Number(reply.headers[page]) > 1
+          ? setFields(({ data }) => ({ data: Array.isArray(data) ? data.map(itemBefore) : data }))(
+              reply,
+              state,
+              contract,
+            )
+          : reply,
     ),
     'all-items-on-each-page': changePage('Each page has all items.', (reply, state, contract) =>
       setFields({ data: allItems(Number(reply.headers[total])) })(reply, state, contract),

@@ -150,6 +150,11 @@ export const signInLies = {
       isHelp,
       setFields({ supportedChains: ['base'] }),
     ),
+    'other-token-named': replies(
+      'A 402 to a wallet names a token that no payment accepts.',
+      isHelp,
+      setFields({ supportedTokens: ['USDT'] }),
+    ),
     'old-challenge': amendChallenge('The challenge of a 402 was issued an hour ago.', ({ arrivedMs }) => ({
       issuedAt: new Date(arrivedMs - 3_600_000).toISOString(),
     })),

@@ -46,11 +46,41 @@ test('if every Date is off by the same days, our own clock is wrong', () => {
 
 test('a Date may be reused for some seconds, but must not stand still', () => {
   const at = (seconds: number) =>
-    chatObserved(completion, { date: 'Thu, 15 Jan 2026 12:00:01 GMT' }, { headersMs: 1_000 * (1 + seconds) })
+    chatObserved(
+      completion,
+      { date: 'Thu, 15 Jan 2026 12:00:01 GMT' },
+      { sentMs: 1_000 * (1 + seconds), headersMs: 1_000 * (1 + seconds) },
+    )
   expect(judge([at(0), at(15), at(30)]).found).toEqual([])
   expect(judge([at(0), at(15), at(31)]).found).toEqual([
     'header.date.instant: date is still "Thu, 15 Jan 2026 12:00:01 GMT" after 31 s, expected the time of the response',
   ])
+})
+
+test('a Date of the arrival of a slow request does not stand still', () => {
+  const date = 'Thu, 15 Jan 2026 12:00:01 GMT'
+  const slow = chatObserved(completion, { date }, { sentMs: 1_000, headersMs: 91_000 })
+  expect(judge([dated(date), slow]).found).toEqual([])
+})
+
+test('a Date that is hours away from those before and after it fails, on calls alone', () => {
+  const right = dated('Thu, 15 Jan 2026 12:00:01 GMT')
+  const early = dated('Thu, 15 Jan 2026 11:00:01 GMT')
+  const late = dated('Thu, 15 Jan 2026 14:00:01 GMT')
+  const finding = (date: string, distance: string) =>
+    `header.date.instant: date is "${date}", ${distance} the Date of other responses at that time, expected the time of the response`
+  expect(judge([right, early, right]).found).toEqual([finding('Thu, 15 Jan 2026 11:00:01 GMT', '60 minutes before')])
+  expect(judge([right, late, right]).found).toEqual([finding('Thu, 15 Jan 2026 14:00:01 GMT', '120 minutes after')])
+  expect(judge([right, late, late]).found, 'the machine of the run slept for two hours').toEqual([])
+  expect(judge([right, dated('Thu, 15 Jan 2026 12:09:01 GMT'), right]).found, 'a second server').toEqual([])
+  const cached = observed({ kind: 'models' }, responseOf(200, {}, { date: 'Thu, 15 Jan 2026 11:00:01 GMT' }))
+  expect(judge([right, cached, right]).found, 'a list from a cache').toEqual([])
+  const old = chatObserved(
+    completion,
+    { date: 'Thu, 15 Jan 2026 12:00:01 GMT' },
+    { sentMs: 1_000, headersMs: 1_000_000 },
+  )
+  expect(judge([right, old, right]).found, 'a Date of the arrival').toEqual([])
 })
 
 test('a Date in another format is not judged', () => {
@@ -118,6 +148,14 @@ test('a page with the items of another page fails, unless the list has changed',
   ])
   expect(ofPages(page(1, first), page(2, second), page(1, first))).toEqual([])
   expect(ofPages(page(1, first), page(2, first, 8)), 'two more items came first').toEqual([])
+  expect(ofPages(page(1, first), page(2, [{ id: 'b' }, { id: 'c' }]))).toEqual([
+    'header.pagination.items: page "2" has the item "b" of page "1", too, expected it once',
+  ])
+  expect(ofPages(page(1, first), page(2, second), page(3, [{ id: 'd' }]))).toEqual([
+    'header.pagination.items: page "3" has the item "d" of page "2", too, expected it once',
+  ])
+  const unnamed = (amount: number) => [{ amount }, { amount: amount + 1 }]
+  expect(ofPages(page(1, unnamed(1)), page(2, unnamed(2))), 'equal items without an id').toEqual([])
   const alike = [{ amount: 0 }, { amount: 0 }]
   expect(ofPages(page(1, alike), page(2, alike)), 'items without an id').toEqual([])
 })

@@ -5,7 +5,15 @@ import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import { randomStream, textHash } from '../../../../src/lib/random.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { ReplayRole } from '../../../../src/observation/requests/traits.ts'
-import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/observed.ts'
+import {
+  chatObserved,
+  completion,
+  observed,
+  responseOf,
+  rpcHeaders,
+  singleDescriptor,
+  streamObserved,
+} from '../checks/observed.ts'
 
 function judge(observations: Iterable<Observation>) {
   const findingLog = createFindingLog()
@@ -40,6 +48,21 @@ test('two requests with one request id fail', () => {
   expect(judge([answered(3, 'a', 'x'), answered(4, 'b', 'x')])).toEqual([
     ['rpc.request-id.unique', 'x-request-id x identifies two requests, expected each to have its own', [3, 4]],
   ])
+})
+
+test('two completions with one id fail, whole or streamed', () => {
+  const whole = (id: number, name: unknown) => ({
+    ...chatObserved({ ...completion, id: name }, { 'cf-ray': `ray-${id}` }),
+    id,
+  })
+  const streamed = (id: number, ...ids: readonly string[]) => ({ ...streamObserved({ ids }), id })
+  expect(judge([whole(0, 'a'), whole(1, 'b'), streamed(2, 'c'), whole(3, 7), whole(4, 7)])).toEqual([])
+  expect(judge([streamed(0, 'd', 'e')]), 'another clause judges a stream of several ids').toEqual([])
+  const twice = (id: string, ids: readonly number[]) => [
+    ['chat.id', `completion id ${id} identifies two requests, expected each to have its own`, ids],
+  ]
+  expect(judge([whole(0, 'a'), whole(1, 'b'), whole(2, 'a')])).toEqual(twice('a', [0, 2]))
+  expect(judge([whole(0, 'a'), streamed(1, 'a')])).toEqual(twice('a', [0, 1]))
 })
 
 describe('the challenges of 402s to wallets', () => {

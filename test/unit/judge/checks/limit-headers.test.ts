@@ -83,6 +83,11 @@ describe('limit headers', () => {
       'x-ratelimit-limit-requests is nothing, x-ratelimit-remaining-requests is nothing, x-ratelimit-reset-requests is nothing on a 400, expected non-negative numbers',
       refused(badRequest, 400, { error: 'No' }, none),
     ],
+    'a rejection for the balance without limits': [
+      'limit.requests.headers',
+      'x-ratelimit-limit-requests is nothing, x-ratelimit-remaining-requests is nothing, x-ratelimit-reset-requests is nothing on a 402, expected non-negative numbers',
+      refused({ kind: 'probe', probe: 'empty-account' }, 402, { error: 'No', code: 'INSUFFICIENT_BALANCE' }, none),
+    ],
     'an unknown type of limit for an invalid key': [
       'limit.type',
       'x-ratelimit-type is "ip" on a 401, expected user, api_key, global',

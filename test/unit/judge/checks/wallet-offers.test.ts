@@ -253,6 +253,10 @@ describe('a 402 to a wallet', () => {
       ...help,
       supportedChains: [{ chainId: 8453 }, { chainId: terms.rails.solana?.network }],
     }),
+    'with the address of the token': poor({
+      ...help,
+      supportedTokens: [{ network: 'eip155:8453', address: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913' }],
+    }),
     'with a challenge that does not say when it was made': poor({
       ...help,
       siwxChallenge: { info: { nonce: 'abcd' } },
@@ -274,6 +278,11 @@ describe('a 402 to a wallet', () => {
       'wallet.insufficient.help',
       'a 402 to a wallet for rpc supports the chains ["base"], expected base and solana',
       poor({ ...help, supportedChains: ['base'] }),
+    ],
+    'with another token': [
+      'wallet.insufficient.help',
+      'a 402 to a wallet for rpc supports the tokens ["USDT"], expected USDC',
+      poor({ ...help, supportedTokens: ['USDT'] }),
     ],
     'with an old challenge': [
       'wallet.insufficient.help',
