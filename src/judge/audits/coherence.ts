@@ -360,7 +360,7 @@ function contradictionIn(facts: BlockFacts): string | null | undefined {
       return `transaction ${hash} has the transactionIndex ${stated}, expected its place ${place} in the block`
     if (hasReceipts && !hasReceipt(hash)) return `the receipts lack that of ${hash}, expected one for each transaction`
   }
-  if (!hasReceipts) return null
+  if (!hasReceipts) return members.size > 0 ? null : undefined
   const added = [...queried.keys()].find(at => !logs.has(at))
   if (added !== undefined) return `a query finds log ${added}, expected only the ${logs.size} logs of its receipts`
   const lost = hasQuery ? [...logs.keys()].find(at => !queried.has(at)) : undefined

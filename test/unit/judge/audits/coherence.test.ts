@@ -107,6 +107,9 @@ describe('a block hash', () => {
       ['block 0xaa has the parent 0x98, expected 0x99 as before', [0, 1]],
     ])
   })
+  test('that only one response names says nothing', () => {
+    expect(judge([answered(0, 'eth_getBlockByNumber', block('0x5', '0x99'), 0)])).toEqual({ passed: [], failed: [] })
+  })
   test('of a pending block, or in another member, says nothing', () => {
     const pending = { hash: null, number: null, parentHash: '0x99' }
     expect(judge([answered(0, 'eth_getBlockByNumber', pending, 0), answered(1, 'eth_call', '0xaa', 20)])).toEqual({
