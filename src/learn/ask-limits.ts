@@ -130,7 +130,9 @@ export const limitEdge: Question = {
       facts = lengthFacts(asker.replies(), known.contract)
     }
     const punished = punishmentIn(asker.replies(), known, facts)
-    const isOpen = isUnknown(facts) && (!isServedAgain(asker.replies()) || facts.some(isNoEnd))
+    const isOpen =
+      (isUnknown(facts) && (!isServedAgain(asker.replies()) || facts.some(isNoEnd))) ||
+      (facts.length === 0 && hasTokensAlone(known.contract))
     const unkept = [...(isOpen ? ofWindows : []), ...(punished === null ? [] : ofResets)]
     const limitClauses = known.limitClauses.filter(clause => !unkept.includes(clause))
     const further = isOpen ? [] : furtherLengths(asker.replies(), known, facts)
@@ -202,6 +204,10 @@ export const sharedLimit = (reply: Answer): Fact => ({
 })
 
 const isUnknown = (facts: readonly Fact[]): boolean => facts.some(({ kind }) => kind === 'unknown')
+
+/** Whether nothing states requests, so that the window of tokens may have any length. */
+const hasTokensAlone = ({ limits, sources }: Contract): boolean =>
+  limitHeadersOf(limits).requests.remaining === null && sources['limits.windowMs'] !== 'profile'
 
 /** Whether a wait for a limit was tried. Then a reset that does not fit to any usual window is a defect. */
 function isServedAgain(replies: readonly Answer[]): boolean {

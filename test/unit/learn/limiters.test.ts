@@ -123,6 +123,39 @@ describe('limits that count the cost of a request', () => {
   )
 })
 
+test('a limit of tokens alone, whose window nothing tells, is not judged as of a minute', async () => {
+  const [limit, lengthMs] = [100, 10_000]
+  const { yaml, differences } = await learnFrom({
+    over: (service, clock) => {
+      const hidden = foreign(service)
+      let [endMs, used] = [0, 0]
+      return async (request, ...more) => {
+        const answer = await hidden(request, ...more)
+        const bare = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !name.includes('ratelimit')))
+        if (!request.path.startsWith('/chat')) return { ...answer, headers: bare }
+        const nowMs = clock.wallMs()
+        if (nowMs >= endMs) [endMs, used] = [nowMs + lengthMs, 0]
+        const isServed = used < limit
+        if (isServed) used += Number(/"total_tokens":(\d+)/.exec(String(answer.body))?.[1] ?? 0)
+        const headers = {
+          ...bare,
+          'x-ratelimit-limit-tokens': String(limit),
+          'x-ratelimit-remaining-tokens': String(Math.max(0, limit - used)),
+          'x-ratelimit-reset-tokens': `${(endMs - nowMs) / 1_000}s`,
+        }
+        if (isServed) return { ...answer, headers }
+        const waitSeconds = String(Math.ceil((endMs - nowMs) / 1_000))
+        const body = Buffer.from('{"error":{"message":"Too many tokens"}}')
+        return { ...answer, status: 429, headers: { ...headers, 'retry-after': waitSeconds }, body }
+      }
+    },
+  })
+  expect(limitLines(differences)).toEqual([])
+  const { only } = parseProfile(yaml, 'x').promises
+  expect(only).toContain('limit.tokens.headers')
+  expect(only).not.toContain('limit.tokens.enforced')
+})
+
 test('a limit that refuses while the cost of a request is left is judged as one of requests', async () => {
   const early = () => {
     const draw = costing(false, 30, 10_000, () => 3)()
