@@ -74,13 +74,15 @@ describe('nothing is learned', () => {
   })
 })
 
+let completions = 0
+
 /** Answers as an OpenAI-compatible server does. */
 const openAi = scripted(({ path }, body) => {
   if (path === '/models')
     return { body: '{"object":"list","data":[{"id":"tiny-llm","object":"model","owned_by":"me"}]}' }
   if (path !== '/chat/completions' || !isObject(body)) return notFound
   if (!Number.isInteger(body.max_tokens) || Number(body.max_tokens) < 0) return { status: 400, body: '{"error":"no"}' }
-  const head = { id: 'chatcmpl-1', created: 1, model: 'tiny-llm' }
+  const head = { id: `chatcmpl-${++completions}`, created: 1, model: 'tiny-llm' }
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
   if (body.stream !== true) {
     const choices = [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }]
