@@ -5,6 +5,7 @@ import type { ObservedResponse } from '../../observation/observation.ts'
 import { challengeIn, isRefusedForCredit } from '../../observation/payments.ts'
 import { isChat } from '../../observation/requests/chat.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
+import type { ReplayRole } from '../../observation/requests/traits.ts'
 import { is2xx, isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter, Reclassify } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -31,16 +32,11 @@ export function createUniqueIdsAudit(
       if (isRefusedForCredit(observation)) judgeChallenge(challengeIn(jsonObject(response) ?? {})?.nonce, id)
       const { 'cf-ray': ray, 'x-request-id': requestId } = response.headers
       if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.add(ray, id, null)?.id ?? null, id)
-      if (isChat(request) && is2xx(response.status) && !isReplayed(observation, contract)) {
-        const completion = completionId(response)
-        if (completion !== null)
-          judge('chat.id', 'completion id', completion, completions.add(completion, id, null)?.id ?? null, id)
-      }
-      if (!isRpc(request) || !requestId || isReplayed(observation, contract)) return
-      const group = request.replay?.group ?? null
-      const first = requests.add(requestId, id, group)
-      if (first === null || group === null || first.group !== group)
-        judge('rpc.request-id.unique', 'x-request-id', requestId, first?.id ?? null, id)
+      if (isReplayed(observation, contract)) return
+      if (isChat(request) && is2xx(response.status))
+        judgeUnlessRepeated('chat.id', 'completion id', completionId(response), completions, request.replay, id)
+      if (isRpc(request))
+        judgeUnlessRepeated('rpc.request-id.unique', 'x-request-id', requestId, requests, request.replay, id)
     },
     finish: () => {},
     ids: () => ({
@@ -55,6 +51,21 @@ export function createUniqueIdsAudit(
   function judgeChallenge(nonce: unknown, id: number) {
     if (typeof nonce !== 'string') return
     judge('wallet.insufficient.help', 'the challenge', nonce, challenges.add(nonce, id, null)?.id ?? null, id)
+  }
+
+  /** A request that repeats another with its key may get its response, and is not always marked as a replay. */
+  function judgeUnlessRepeated(
+    clause: UniqueClause,
+    name: string,
+    value: string | null | undefined,
+    known: IdSet,
+    replay: ReplayRole | null | undefined,
+    id: number,
+  ) {
+    if (!value) return
+    const group = replay?.group ?? null
+    const first = known.add(value, id, group)
+    if (first === null || group === null || first.group !== group) judge(clause, name, value, first?.id ?? null, id)
   }
 
   function judge(clause: UniqueClause, header: string, value: string, first: number | null, id: number) {
