@@ -43,7 +43,12 @@ export const chatClauses = {
   'chat.status': ['4.2', ['chat-response', 'chat-stream'], 'A completion has the status 200.'],
   'chat.content-type': ['4.2', 'chat-response', 'An unstreamed completion is application/json.'],
   'chat.media-type': ['4.2', 'probe', 'A chat request that is not application/json gets a 415.'],
-  'chat.id': ['2.4', ['chat-response', 'chat-stream', 'unique-ids'], 'A completion has a string id, and no other completion has the same.'],
+  'chat.id': [
+    '2.4',
+    ['chat-response', 'chat-stream', 'unique-ids'],
+    'A completion has a string id, and no other completion has the same.',
+    { exercisedBy: 'chat' },
+  ],
   'chat.object': [
     '2.4',
     'chat-response',
