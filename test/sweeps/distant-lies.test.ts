@@ -34,6 +34,7 @@ const mayBeHidden = [
   'refuses-past-the-reset',
   'window-ends-late',
   'failure-counts-for-a-minute',
+  'failure-counts-for-20-seconds',
   'block-one-failure-early',
 ]
 
