@@ -35,6 +35,7 @@ const mayBeHidden = [
   'window-ends-late',
   'failure-counts-for-a-minute',
   'failure-counts-for-20-seconds',
+  'block-after-a-burst-alone',
   'block-one-failure-early',
 ]
 
