@@ -76,8 +76,8 @@ export function withFewerKeys(
   return { scenario: { ...shrunk, thresholds }, fewerKeys: { given: accounts, of: keyed, leftOut } }
 }
 
-/** A search needs the rates of all callers, and recorded arrivals name theirs. */
-const needsAllCallers = ({ shape }: Stage): boolean => shape === 'capacity' || shape === 'recorded'
+/** Recorded arrivals name their callers. */
+const needsAllCallers = ({ shape }: Stage): boolean => shape === 'recorded'
 
 /** The shares of an absolute rate to try; 0: no more than the share of the keys. */
 const ratios = [1, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0] as const
@@ -150,8 +150,8 @@ function placeOf(
 
 /** Scales absolute rates by `ratio`, and what is sent at once by `share`. A share of a tier follows the callers by itself. */
 function scaled(stage: Stage, ratio: number, share: number): Stage {
-  const rate = (each: Rate): Rate =>
-    each.kind === 'absolute' ? { ...each, perSecond: each.perSecond * Math.min(1, ratio) } : each
+  const rate = (each: Rate, by = ratio): Rate =>
+    each.kind === 'absolute' ? { ...each, perSecond: each.perSecond * Math.min(1, by) } : each
   const part = (count: number) => Math.max(1, Math.round(count * Math.min(1, share)))
   switch (stage.shape) {
     case 'constant':
@@ -159,8 +159,9 @@ function scaled(stage: Stage, ratio: number, share: number): Stage {
       return { ...stage, rate: rate(stage.rate) }
     case 'ramp':
     case 'stairs':
-    case 'capacity':
       return { ...stage, from: rate(stage.from), to: rate(stage.to) }
+    case 'capacity':
+      return { ...stage, from: rate(stage.from, share), to: rate(stage.to) }
     case 'spike':
       return { ...stage, base: rate(stage.base), peak: rate(stage.peak) }
     case 'burst':
@@ -200,8 +201,16 @@ function isKept(threshold: Threshold, plan: Plan, whole: Plan): boolean {
   if (stage !== null && !plan.stages.some(({ name }) => name === stage)) return false
   if ((call !== null || stage !== null) && rowsOf(plan).length === 0) return rowsOf(whole).length === 0
   if (sampleSizeWarning(plan, threshold) !== null) return sampleSizeWarning(whole, threshold) !== null
-  const isAmount = measure.kind !== 'timing' && measure.kind !== 'ratio' && measure.kind !== 'capacity'
   const needsLoad = operator === '>' || operator === '>=' || operator === '=='
+  // A search finds no more than it tries.
+  if (measure.kind === 'capacity') return !needsLoad || bound <= triedPerSecond(plan, stage)
+  const isAmount = measure.kind !== 'timing' && measure.kind !== 'ratio'
   if (!isAmount || !needsLoad || bound === 0) return true
   return requestsOf(plan) >= requestsOf(whole)
+}
+
+/** The highest rate that the search of a stage tries. */
+function triedPerSecond({ stages }: Plan, stage: string | null): number {
+  const load = stages.find(({ name }) => name === stage)?.load
+  return load?.model === 'capacity' ? load.search.toPerSecond : 0
 }

@@ -34,15 +34,14 @@ export type Variables = Readonly<Record<string, string | undefined>>
  * it uses new accounts there and reads no keys. Throws a UsageError if a key is missing or invalid.
  */
 export function loadKeys(
-  { target, callers, fewerKeys, stages }: Plan,
+  { target, callers, fewerKeys }: Plan,
   { auth }: KeyTerms,
   runId: string,
   variables: Variables = process.env,
 ): Keys {
   const environment = target === null ? undefined : variables.TURNPIKE_KEYS
   const loopback = target === null || isLoopback(target)
-  const search = stages.find(({ load }) => load.model === 'capacity')?.name ?? null
-  const options = { environment, loopback, areOptional: !auth.required, runId, areFewer: fewerKeys !== null, search }
+  const options = { environment, loopback, areOptional: !auth.required, runId, areFewer: fewerKeys !== null }
   const variableOf = (account: SpecialAccount) => variables[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
   const accounts = givenKeys(callers, environment)
@@ -112,8 +111,6 @@ export type KeyOptions = {
   readonly runId: string
   /** Whether the callers are fewer than those of the scenario, as many as there are keys. */
   readonly areFewer?: boolean
-  /** The stage that needs all callers, because it searches for a rate; null or missing: none. */
-  readonly search?: string | null
 }
 
 /**
@@ -156,7 +153,6 @@ function callersOf(
   }
   const short = accounts.slice(0, names.length).findIndex(keys => keys.length < keysEach)
   const mistakes: Mistake[] = []
-  const why = options.search == null ? '' : `stage ${options.search} looks for a rate that needs all of them; `
   if (new Set(all).size < all.length) {
     mistakes.push({ where, got: 'a key twice', expected: 'one key for each caller' })
   }
@@ -165,7 +161,7 @@ function callersOf(
       where,
       got: `${accounts.length} ${accounts.length === 1 ? 'key' : 'keys'}`,
       expected: `${names.length}, one for each caller of the scenario`,
-      hint: `${why}"turnpike init --target URL" writes a scenario for one key`,
+      hint: '"turnpike init --target URL" writes a scenario for one key',
     })
   }
   if (short >= 0) {

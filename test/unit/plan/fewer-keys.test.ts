@@ -192,12 +192,16 @@ describe('the keys of the environment', () => {
     expect(at(planOf(scenario(steady('2/s')), [1, 1]), 'sk-one\nsk-two')).not.toThrow()
   })
 
-  test('must be those of all callers for a search', () => {
-    const search =
-      '  - { name: top, duration: 60s, shape: capacity, from: 10/s, to: 90% of tier, good-ratio: 95%, mix: { xs: 1 } }'
-    const plan = planOf(scenario(search), [1])
-    expect([plan.callers.names.length, plan.fewerKeys]).toEqual([10, null])
-    expect(at(plan, 'k1')).toThrow('got 1 key, expected 10, one for each caller of the scenario; stage top looks for')
+  test('bound the rates that a search tries, and leave out a threshold that none of them can meet', () => {
+    const search = (to: string) =>
+      `  - { name: top, duration: 60s, shape: capacity, from: 10/s, to: ${to}, good-ratio: 95%, mix: { xs: 1 } }`
+    const thresholds =
+      '[{ expect: capacity of xs in top >= 60/s, why: w }, { expect: capacity of xs in top >= 5/s, why: w }, { expect: capacity of xs in top < 80/s, why: w }]'
+    const plan = planOf(scenario(search('90% of tier'), thresholds), [1])
+    expect(plan.fewerKeys).toEqual({ given: 1, of: 10, leftOut: ['capacity of xs in top >= 60/s'] })
+    expect(plan.stages).toMatchObject([{ load: { search: { fromPerSecond: 1, toPerSecond: 7.5 } } }])
+    expect(at(plan, 'k1')).not.toThrow()
+    expect(planOf(scenario(search('70/s')), [1]).stages).toMatchObject([{ load: { search: { toPerSecond: 7 } } }])
   })
 })
 
@@ -206,6 +210,7 @@ const p95 = (...of: readonly string[]) => of.map(each => `p(95) ${each}`)
 const leftOut: Readonly<Record<string, readonly string[]>> = {
   agents: [],
   billing: [],
+  capacity: ['capacity of chat in search >= 60/s'],
   'chat-only': p95('ttft of chat in low < 2s', 'ttft of chat in high < 4s', 'tpot of chat in high < 100ms'),
   conformance: [],
   conversations: ['p(90) ttft of support < 2s'],
