@@ -16,8 +16,10 @@ import { isProbeRequest, requestTraits } from './requests/request.ts'
 export const isFromGateway = ({ status, headers }: ObservedResponse, contract: Contract): boolean =>
   status >= 500 && headers[`${contract.headerPrefix}version`] === undefined
 
-/** Whether a status says that there is nothing at a path, nothing any more, or nothing for this method. */
-export const isMissing = (status: number): boolean => [404, 405, 410, 501].includes(status)
+/** Statuses that say that there is nothing at a path, nothing any more, or nothing for this method. */
+const missing: readonly number[] = [404, 405, 410, 501]
+
+export const isMissing = (status: number): boolean => missing.includes(status)
 
 /**
  * Whether a response says that there is nothing at the path of a resource which is only assumed of the target. The service

@@ -31,8 +31,9 @@ export const checkRpcResponse: Check<'rpc-response', RpcDescriptor> = (
   const isConflict = role === 'conflict'
   // It also judges a repeated request that is refused as a conflict. If the first one was lost, another body was the first.
   const isRefusedRepeat = role !== 'original' && contract.idempotency.conflict.includes(status)
-  const isRefused = isRefusedRepeat || isOfUnknownMethod(request, response, contract)
-  const saysOfItems = is2xx(status) || (!isRefused && isAboutItems(response, request))
+  const saysOfItems =
+    is2xx(status) ||
+    (!isRefusedRepeat && isAboutItems(response, request) && !isOfUnknownMethod(request, response, contract))
   if (!isConflict && request.items.some(isFailing) && saysOfItems) {
     if (is2xx(status)) reporter.pass('rpc.item-failure.status')
     else {

@@ -164,12 +164,8 @@ function lackOfHelp(body: JsonObject, date: string | undefined, { rails }: Walle
     return `supports the chains ${quote(supported)}, expected ${Object.keys(rails).join(' and ')}`
   const tokens = memberOf(body, 'supportedTokens')
   const said = JSON.stringify(tokens).toLowerCase()
-  if (
-    !['usdc', 'usd coin', ...Object.values(rails).map(({ asset }) => asset.toLowerCase())].some(name =>
-      said.includes(name),
-    )
-  )
-    return `supports the tokens ${quote(tokens)}, expected USDC`
+  const usdc = ['usdc', 'usd coin', ...Object.values(rails).map(({ asset }) => asset.toLowerCase())]
+  if (!usdc.some(name => said.includes(name))) return `supports the tokens ${quote(tokens)}, expected USDC`
   const { issuedAt, expirationTime } = challengeIn(body) ?? {}
   const nowMs = Date.parse(date ?? '')
   // A challenge without these times does not tell whether it is new.

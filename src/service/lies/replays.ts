@@ -1,6 +1,7 @@
 import { isObject, parseJson, toObject } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import type { Behavior } from '../behavior.ts'
+import type { RequestState } from '../message.ts'
 import type { CachedReply } from '../rpc/replays.ts'
 import { always, arrivalOf, multiply, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
@@ -32,6 +33,16 @@ const callsIn = (body: string): readonly unknown[] => [parseJson(body)].flat()
 const withoutParams = (call: unknown): string => (isObject(call) ? `${call.id} ${call.method}` : '')
 
 const withoutMethod = (call: unknown): string => JSON.stringify({ ...toObject(call), method: '' })
+
+/** Runs some requests again, whatever their keys: each has a scope of its own. */
+const ignoreKeys = (text: string, isIgnored: (request: RequestState['request']) => boolean): LieRow =>
+  row(text, honest => {
+    let ignored = 0
+    return {
+      replayScope: (account, state) =>
+        `${honest.replayScope(account, state)}${isIgnored(state.request) ? ++ignored : ''}`,
+    }
+  })
 
 /** Caches a reply under a changed key. */
 const cacheAs = (text: string, change: (key: string) => string): LieRow => always(text, { cachedKey: change })
@@ -131,13 +142,7 @@ export const replayLies = {
     ),
     'keys-ignored-on-solana': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
-      row('Keys are ignored on Solana.', honest => {
-        let ignored = 0
-        return {
-          replayScope: (account, state) =>
-            `${honest.replayScope(account, state)}${state.request.path.includes('solana') ? ++ignored : ''}`,
-        }
-      }),
+      ignoreKeys('Keys are ignored on Solana.', ({ path }) => path.includes('solana')),
     ),
     'failed-call-forgotten': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
@@ -290,13 +295,7 @@ export const streamReplayLies = {
   'rpc.replay.header': {
     'keys-of-streams-ignored': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
-      row('A stream runs again for its key.', honest => {
-        let ignored = 0
-        return {
-          replayScope: (account, state) =>
-            `${honest.replayScope(account, state)}${isStreamed(state.request.body) ? ++ignored : ''}`,
-        }
-      }),
+      ignoreKeys('A stream runs again for its key.', ({ body }) => isStreamed(body)),
     ),
   },
   'rpc.replay.body': {
