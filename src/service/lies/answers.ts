@@ -284,6 +284,11 @@ export const answerLies = {
       isLimitedRpc,
       setText('{"error":"Rate limit exceeded"}'),
     ),
+    'rpc-429-without-message-to-batches': replies(
+      'A 429 of the RPC proxy to a batch has no customMessage.',
+      all(isLimitedRpc, isForBatch),
+      setText('{"error":"Rate limit exceeded"}'),
+    ),
     'rpc-429-without-headers': alsoViolating(
       ['limit.requests.headers', 'limit.type'],
       replies('A 429 of the RPC proxy has no X-RateLimit headers.', isLimitedRpc, dropLimitHeaders),

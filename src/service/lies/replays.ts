@@ -44,6 +44,25 @@ const ignoreKeys = (text: string, isIgnored: (request: RequestState['request']) 
     }
   })
 
+/** Keeps the latest keys of an account; one that came before them is new again. */
+const keepLatest = (text: string, most: number): LieRow =>
+  row(text, honest => {
+    const placeOf = new Map<string, number>()
+    const countOf = new Map<string, number>()
+    return {
+      replayScope: (account, state) => {
+        const scope = honest.replayScope(account, state)
+        const key = `${scope}/${state.request.headers['idempotency-key']}`
+        const count = countOf.get(scope) ?? 0
+        const place = placeOf.get(key)
+        if (place !== undefined && count - place <= most) return `${scope}/${place}`
+        placeOf.set(key, count)
+        countOf.set(scope, count + 1)
+        return `${scope}/${count}`
+      },
+    }
+  })
+
 /** Caches a reply under a changed key. */
 const cacheAs = (text: string, change: (key: string) => string): LieRow => always(text, { cachedKey: change })
 
@@ -151,6 +170,10 @@ export const replayLies = {
     'key-ends-with-its-sixth-replay': alsoViolating(
       ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
       forget('A key is new again after five replays.', (_, times) => times > 5),
+    ),
+    'latest-twenty-keys-kept': alsoViolating(
+      ['rpc.replay.charge', 'rpc.replay.expiry.kept', 'billing.conservation'],
+      keepLatest('Only the latest 20 keys of an account are kept.', 20),
     ),
     'conflict-takes-key': afterConflict('After a conflict, the first body of its key conflicts, too.', 'conflict'),
     'replay-marked-with-one': alsoViolating(

@@ -1,10 +1,12 @@
-import { type JsonObject, parseObject, toObject } from '../../lib/json.ts'
-import { always } from './decisions.ts'
+import { type JsonObject, parseJson, parseObject, toObject } from '../../lib/json.ts'
+import { addTo, always } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from './lie.ts'
 import {
   all,
   changeReplies,
+  isBatch,
   isNodeReply,
+  isOf,
   not,
   type ReplyTest,
   replies,
@@ -35,6 +37,10 @@ const counted = (text: string, fits: ReplyTest, member: string): LieRow =>
     return changeReplies(fits, reply => withText(reply, replyText(reply).replace(hash, replaced)))(honest, contract)
   })
 
+/** Whether a reply answers as many calls as a batch may have, on Solana. */
+const fillsSolanaBatch: ReplyTest = (reply, { request }, { rpc }) =>
+  isBatch(reply) && request.path.includes('solana') && [parseJson(replyText(reply))].flat().length === rpc.batchLimit
+
 const receipts = asks('"eth_getBlockReceipts"')
 const otherHash = `0x${'ab'.repeat(32)}`
 
@@ -56,7 +62,7 @@ const plusOne = (value: JsonObject | undefined, name: string): JsonObject => ({
   [name]: `0x${(Number(value?.[name]) + 1).toString(16)}`,
 })
 
-/** What nodes do that read JSON-RPC in their own way. */
+/** Lies of nodes that read JSON-RPC or the sizes of batches in their own way, or disagree with themselves. */
 export const rpcProtocolLies = {
   'rpc.protocol.no-json': {
     'half-a-request-is-a-page': replies(
@@ -187,6 +193,30 @@ export const rpcProtocolLies = {
     'empty-batch-in-a-list': replies('An empty batch gets a list of one error.', says('empty batch'), reply =>
       withText(reply, `[${replyText(reply)}]`),
     ),
+  },
+  'rpc.batch.limit': {
+    'batch-one-larger': addTo('The batch limit is one too high.', 'batchLimit', 1),
+    'batch-limit-is-413-on-solana': replies(
+      'A batch of more than 100 items on Solana returns 413.',
+      all(isOf('rpc', 400), says('must not have more'), (_, { request }) => request.path.includes('solana')),
+      setStatus(413),
+    ),
+    'batch-of-any-size': always('A batch may have any number of items.', { batchLimit: Number.POSITIVE_INFINITY }),
+  },
+  'rpc.batch.full': {
+    'batch-one-smaller': addTo('The batch limit is one too low.', 'batchLimit', -1),
+    'full-batch-refused-on-solana': alsoViolating(
+      ['rpc.refused.free', 'billing.conservation'],
+      replies(
+        'A full batch on Solana returns 400.',
+        all(isNodeReply, fillsSolanaBatch),
+        setStatus(400),
+        setText('{"error":"A batch must not have more items"}'),
+      ),
+    ),
+    'batch-of-fifty': row('The batch limit is half of the documented one.', honest => ({
+      batchLimit: Math.floor(honest.batchLimit / 2),
+    })),
   },
   'rpc.protocol.batch-limit': {
     'long-batches-run': always('The node has no limit of batches.', { batchLimit: Number.POSITIVE_INFINITY }),

@@ -2,7 +2,6 @@ import type { ClauseId } from '../../contract/clauses.ts'
 import { unsupportedMethods } from '../../contract/rpc-methods.ts'
 import { isErrorResponse, type ParsedItem, type RpcResponse } from '../rpc/item.ts'
 import {
-  addTo,
   alsoForward,
   always,
   amended,
@@ -349,21 +348,6 @@ export const rpcLies = {
         return sockets.length === 0 ? methods : sockets
       },
     ),
-  },
-  'rpc.batch.limit': {
-    'batch-one-larger': addTo('The batch limit is one too high.', 'batchLimit', 1),
-    'batch-limit-is-413-on-solana': replies(
-      'A batch of more than 100 items on Solana returns 413.',
-      all(isOf('rpc', 400), says('must not have more'), (_, { request }) => request.path.includes('solana')),
-      setStatus(413),
-    ),
-    'batch-of-any-size': always('A batch may have any number of items.', { batchLimit: Number.POSITIVE_INFINITY }),
-  },
-  'rpc.batch.full': {
-    'batch-one-smaller': addTo('The batch limit is one too low.', 'batchLimit', -1),
-    'batch-of-fifty': row('The batch limit is half of the documented one.', honest => ({
-      batchLimit: Math.floor(honest.batchLimit / 2),
-    })),
   },
   'rpc.network': {
     'unknown-network-is-403': badRequestIs('An unknown network returns 403.', 403, 'RPC network'),
