@@ -173,7 +173,10 @@ export const limitLies = {
       (value, _, __, { limits }) =>
         String(limits.requestsReset === 'unix-seconds' ? Number(value) * 1000 : Math.floor(Number(value) / 1000)),
     ),
-    'reset-behind': moveReset('The request reset is the start of the window.', ({ windowMs }) => -windowMs),
+    'reset-behind': alsoViolating(
+      ['limit.requests.remaining'],
+      moveReset('The request reset is the start of the window.', ({ windowMs }) => -windowMs),
+    ),
     'reset-too-far': moveReset('The request reset is a window too late.', ({ windowMs }) => windowMs),
     'reset-as-time-left': header('The request reset is the time left.', reset, (value, _, { arrivedMs }, { limits }) =>
       String(Math.ceil(Number(value) - stampUnits(limits, arrivedMs))),
