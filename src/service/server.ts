@@ -49,6 +49,12 @@ export function startServer({
     const unreadable = statuses[error.code ?? ''] ?? 400
     socket.end(written(service.respond({ method: '', path: '', headers: {}, body: '', unreadable })))
   })
+  // Without these two, Node.js responds without the headers of every response, or not at all.
+  server.on('checkExpectation', onRequest)
+  server.on('connect', (incoming: IncomingMessage, socket) => {
+    socket.on('error', () => {})
+    socket.end(written(service.respond({ method: 'CONNECT', path: '', headers: headersOf(incoming), body: '' })))
+  })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -76,10 +82,15 @@ function written({ status, headers, body }: Reply): string {
   return `${head.join('\r\n')}\r\n\r\n${text}`
 }
 
-/** Calls `done` once, when the body is complete or exceeds the limit. */
-function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => void): void {
+function headersOf(incoming: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === 'string') headers[name] = value
+  return headers
+}
+
+/** Calls `done` once, when the body is complete or exceeds the limit. */
+function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => void): void {
+  const headers = headersOf(incoming)
   const { method = '', url = '' } = incoming
   const path = url === basePath || url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : ''
   let chunks: Buffer[] = []

@@ -117,12 +117,14 @@ test.each([
   ['no HTTP', 'HELLO\r\n\r\n', 400],
   ['no host', 'GET /api/v1/models HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
   ['too many headers', `GET /api/v1/models HTTP/1.1\r\nHost: a\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+  ['a tunnel', 'CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n', 404],
+  ['an unknown expectation', 'GET /api/v1/none HTTP/1.1\r\nHost: a\r\nExpect: b\r\nConnection: close\r\n\r\n', 404],
 ])('%s gets an error with the headers of every response', async (_, bytes, status) => {
   const [head = '', body = ''] = (await answerTo(bytes)).split('\r\n\r\n')
   expect(head.split('\r\n')[0]).toContain(`HTTP/1.1 ${status} `)
   for (const name of ['content-type', 'date', 'cf-ray', 'x-service-version', 'content-length'])
     expect(head).toMatch(new RegExp(`^${name}: .`, 'm'))
-  expect(JSON.parse(body)).toEqual({ error: 'This is not a valid HTTP request' })
+  expect(JSON.parse(body)).toEqual({ error: status === 404 ? 'Not found' : 'This is not a valid HTTP request' })
 })
 
 test('HEAD gets the headers of GET', async () => {
