@@ -94,7 +94,10 @@ export function chatUpstream(upstream: Upstream, { contract, modelOf, hideKey }:
   }
 }
 
-const isChoice = (choice: unknown): boolean => isObject(choice) && isObject(choice.message)
+const isChoice = (choice: unknown): boolean =>
+  isObject(choice) && isObject(choice.message) && isContent(choice.message.content ?? '')
+
+const isContent = (content: unknown): boolean => typeof content === 'string' || Array.isArray(content)
 
 /** The message of an error body, as OpenAI, vLLM or others lay it out. */
 function messageOf(text: string): string {

@@ -191,6 +191,11 @@ const failures: readonly (readonly [string, number, Break])[] = [
     500,
     response => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hi</p>'),
   ],
+  [
+    'sends a number as content',
+    500,
+    response => sendJson(response, { choices: [{ message: { role: 'assistant', content: 5 } }] }),
+  ],
   ['redirects', 500, response => void response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end()],
 ]
 
