@@ -215,7 +215,17 @@ export function chatHandler(options: ChatHandlerDeps): ChatHandler {
     const results = showsResults ? { [chat.parametersField]: { web_search_citations: sources } } : null
     const { doneMarker } = chat.stream
     const resultsAt = chat.search.resultsInStream === 'last' ? 'last' : 'first'
-    const chunks = streamChunks({ head, generated, results, resultsAt, closing, doneMarker, rules: behavior })
+    const { topLogprobs } = request
+    const chunks = streamChunks({
+      head,
+      generated,
+      topLogprobs,
+      results,
+      resultsAt,
+      closing,
+      doneMarker,
+      rules: behavior,
+    })
     const afterMs = streamHeadMs(generated)
     return { status: 200, headers: state.headers, afterMs, body: { kind: 'stream', chunks }, onLeave }
   }

@@ -147,9 +147,13 @@ export type TokenLogprob = Candidate & { readonly top_logprobs: readonly Candida
 /** The first token, and all of them as a list. */
 export type Logprobs = TokenLogprob & { readonly content: readonly TokenLogprob[] }
 
-/** Log probabilities, invented from the position alone, so that requesting them changes nothing else. Null without tokens. */
-export function logprobsOf(words: readonly string[], top: number): Logprobs | null {
-  const content = words.map((word, index) => {
+/**
+ * Log probabilities of words from the position `from` on, invented from the position alone, so that requesting them changes
+ * nothing else. Null without tokens.
+ */
+export function logprobsOf(words: readonly string[], top: number, from = 0): Logprobs | null {
+  const content = words.map((word, offset) => {
+    const index = from + offset
     const token = index === 0 ? word : ` ${word}`
     const first = candidate(token, -(1 + (index % 7)) / 16)
     const others = Array.from({ length: Math.max(0, top - 1) }, (_, rank) => candidate(`~${rank}`, -1 - rank))

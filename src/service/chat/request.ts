@@ -113,7 +113,8 @@ export function chatRequestParser(
   const known = checked.extend({ [parametersField]: z.unknown().optional() })
   const strict = contract.chat.unknownMembers === 'refused' ? known.extend(furtherFields).strict() : null
 
-  return (value, model) => {
+  return (sent, model) => {
+    const value = withoutNulls(sent)
     const result = checked.safeParse(value)
     const { error = strict?.safeParse(value).error } = result
     if (!result.success || error !== undefined)
@@ -158,6 +159,10 @@ export function chatRequestParser(
     }
   }
 }
+
+/** Clients of the OpenAI-style interface send null for what they leave open. */
+const withoutNulls = (sent: unknown): unknown =>
+  isObject(sent) ? Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null)) : sent
 
 /** The tool that must be called: the named one, or the first if any tool is required. */
 function calledTool(tools: z.infer<typeof body>['tools'], choice: unknown): Tool | null {

@@ -1,5 +1,12 @@
 import type { StreamChunk } from '../message.ts'
-import type { CompletionHead, FinishReason, GeneratedChoice, Token, ToolCall } from './completion.ts'
+import {
+  type CompletionHead,
+  type FinishReason,
+  type GeneratedChoice,
+  logprobsOf,
+  type Token,
+  type ToolCall,
+} from './completion.ts'
 
 /** One event of a stream; `part` is its kind. */
 export type StreamEvent = {
@@ -12,6 +19,7 @@ export type StreamEvent = {
 type StreamOptions = {
   readonly head: CompletionHead
   readonly generated: readonly GeneratedChoice[]
+  readonly topLogprobs: number | null
   /** The fields of the chunk with the search results, before or after the content; null for none. */
   readonly results: Readonly<Record<string, unknown>> | null
   readonly resultsAt: 'first' | 'last'
@@ -41,6 +49,7 @@ export const lastTokenMs = (generated: readonly GeneratedChoice[]): number =>
 export function streamChunks({
   head,
   generated,
+  topLogprobs,
   results,
   resultsAt,
   closing,
@@ -54,19 +63,24 @@ export function streamChunks({
     afterMs: number,
     index: number,
     delta: Readonly<Record<string, unknown>>,
-    end: Readonly<Record<string, unknown>> = { finish_reason: null },
+    more: Readonly<Record<string, unknown>> = {},
   ): StreamEvent => ({
     part,
     afterMs,
-    data: JSON.stringify({ ...common, choices: [{ index, delta, ...end, logprobs: null }] }),
+    data: JSON.stringify({ ...common, choices: [{ index, delta, finish_reason: null, logprobs: null, ...more }] }),
   })
+
+  const logprobsAt = (shown: readonly Token[], k: number) =>
+    topLogprobs === null ? {} : { logprobs: logprobsOf([shown[k]?.word ?? ''], topLogprobs, k) }
 
   const perChoice = generated.map(({ reasoning, content, shown, toolCall, finishReason }, index) => [
     choiceEvent('role', headMs, index, { role: 'assistant', content: '' }),
     ...reasoning.map((token, k) =>
       choiceEvent('reasoning', token.afterMs, index, { reasoning_content: spaced(token, k) }),
     ),
-    ...shown.map((token, k) => choiceEvent('content', token.afterMs, index, { content: spaced(token, k) })),
+    ...shown.map((token, k) =>
+      choiceEvent('content', token.afterMs, index, { content: spaced(token, k) }, logprobsAt(shown, k)),
+    ),
     ...toolCallsOf(toolCall, head).map(call =>
       choiceEvent('tool-call', content[0]?.afterMs ?? headMs, index, { tool_calls: [{ index: 0, ...call }] }),
     ),

@@ -19,6 +19,28 @@ test('a model with log probabilities returns them for each token, with the reque
   expect(jsonOf(chat({ model: 'ref-small-24b', logprobs: true })).choices[0].logprobs).toBeNull()
 })
 
+test('a stream has the log probabilities of each token in its chunk, as many as a whole completion', () => {
+  const ask = { logprobs: true, top_logprobs: 2 }
+  const whole = jsonOf(conversation().chat(ask)).choices[0].logprobs.content
+  const inStream = (text: string) =>
+    [...text.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data = '']) => {
+      const [choice] = JSON.parse(data).choices
+      return choice?.delta.content ? [choice.logprobs] : []
+    })
+  const chunks = inStream(textOf(conversation().chat({ ...ask, stream: true })))
+  expect(chunks.flatMap(({ content }) => content)).toEqual(whole)
+  expect(chunks[3].token).toBe(whole[3].token)
+  expect(inStream(textOf(conversation().chat({ stream: true })))).toEqual(whole.map(() => null))
+})
+
+test('an optional field that is null has its default, and a required one is missing', () => {
+  const { chat } = conversation()
+  const optional = 'stream frequency_penalty logprobs top_logprobs max_completion_tokens max_tokens n stop tools seed'
+  const nulls = Object.fromEntries(optional.split(' ').map(name => [name, null]))
+  expect(jsonOf(chat(nulls))).toMatchObject({ object: 'chat.completion', choices: [{ logprobs: null }] })
+  expect(chat({ messages: null }).status).toBe(400)
+})
+
 test('cached tokens have the listed cache prices', () => {
   const { chat } = conversation()
   const content = [{ type: 'text', text: 'one two three', cache_control: { type: 'ephemeral' } }]
