@@ -42,6 +42,15 @@ export function requirementsIn({ headers, body }: StatedPayment, { topUp }: Wall
   return { header, body: ofBody, all: { ...header, ...Object.fromEntries(present) } }
 }
 
+/** What a response states about the settlement of a payment; null: nothing that can be read. */
+export function settlementIn({ headers }: Pick<StatedPayment, 'headers'>, { topUp }: WalletTerms): JsonObject | null {
+  const encoded = headers[topUp.resultHeader.toLowerCase()]
+  return encoded === undefined ? null : toObject(parseJson(Buffer.from(encoded, 'base64')))
+}
+
+/** A header of this length may have been cut where it was recorded. */
+export const minCutLength = 512
+
 /** Whether these are the requirements of x402, with a list of payments. */
 export const isPaymentOffer = ({ x402Version, accepts }: JsonObject): boolean =>
   x402Version !== undefined && Array.isArray(accepts)

@@ -122,10 +122,16 @@ function visits(served: readonly string[], embeddings: readonly string[]): reado
   // Of eight sign-ins of a wallet, one is in the legacy header.
   const often = Array.from({ length: Math.ceil(9 / Math.max(1, served.length)) }, () => served).flat()
   const refused = ['wallet.top-up.least', 'wallet.top-up.invalid', 'wallet.top-up.refusal']
-  const paid = ['wallet.top-up.credit', 'wallet.top-up.once', 'wallet.top-up.legacy-headers', 'wallet.top-up.refusal']
+  const paid = [
+    'wallet.top-up.credit',
+    'wallet.top-up.once',
+    'wallet.top-up.legacy-headers',
+    'wallet.top-up.refusal',
+    'wallet.top-up.result',
+  ]
   const free = ['wallet.discovery', 'wallet.inference', 'wallet.rpc', 'wallet.legacy-header', 'wallet.evm']
   const asked = [...free, 'wallet.no-account', 'wallet.insufficient', 'wallet.payment-required', 'wallet.top-up.offer']
-  const charged = ['wallet.billing', 'wallet.charge', 'wallet.balance', 'wallet.top-up.credit']
+  const charged = ['wallet.billing', 'wallet.charge', 'wallet.balance', 'wallet.top-up.credit', 'wallet.top-up.result']
   return [
     { name: 'wallet-sign-ins', calls: ['wallet-asks', ...often], about: [...asked, 'wallet.top-up.rails'], wallets: 2 },
     { name: 'wallet-embeddings', calls: ['wallet-asks', ...embeddings], about: ['wallet.inference'] },

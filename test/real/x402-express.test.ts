@@ -101,6 +101,16 @@ const offering =
     return { headers: { ...headers, 'payment-required': Buffer.from(changed).toString('base64') } }
   }
 
+/** Changes the result of a payment that the middleware settled. */
+const settling =
+  (change: (result: object) => object | null): NonNullable<Fault['response']> =>
+  ({ headers: { 'payment-response': result, ...headers } }) => {
+    if (result === undefined) return {}
+    const changed = change(JSON.parse(Buffer.from(String(result), 'base64').toString()) as object)
+    if (changed === null) return { headers }
+    return { headers: { ...headers, 'payment-response': Buffer.from(JSON.stringify(changed)).toString('base64') } }
+  }
+
 const success = { status: 200, body: '{"success":true}' }
 
 describeWith('x402-express', 'an Express application that sells credit with the middleware of @x402/express', () => {
@@ -131,7 +141,7 @@ describeWith('x402-express', 'an Express application that sells credit with the 
       expect.arrayContaining([
         ...['header.payment-required', 'wallet.payment-required', 'wallet.top-up.offer', 'wallet.top-up.rails'],
         ...['wallet.balance', 'wallet.top-up.credit', 'wallet.top-up.once', 'wallet.top-up.least'],
-        ...['wallet.top-up.invalid', 'wallet.top-up.refusal'],
+        ...['wallet.top-up.invalid', 'wallet.top-up.refusal', 'wallet.top-up.result'],
       ]),
     )
     // Of all payments of a wallet, two count: the one that arrives three times, and the one that arrives four times at once.
@@ -177,6 +187,12 @@ describeWith('x402-express', 'an Express application that sells credit with the 
       'gives credit away without asking for a payment',
       'wallet.top-up.offer',
       { response: (_, isPaid) => (isPaid ? {} : { ...success, headers: {} }) },
+    ],
+    ['leaves out how a payment was settled', 'wallet.top-up.result', { response: settling(() => null) }],
+    [
+      'names another payer',
+      'wallet.top-up.result',
+      { response: settling(result => ({ ...result, payer: '0x0000000000000000000000000000000000000001' })) },
     ],
     ['offers in a success', 'header.payment-required', { response: (_, isPaid) => (isPaid ? {} : { status: 200 }) }],
   ]

@@ -158,7 +158,14 @@ export const settings: readonly Setting[] = [
   onBase('x402-refusals'),
   onBase('x402-races'),
   onBase('x402-top-up'),
-  onBase('x402-top-up', { wallets: { creditUsd: '3', faults: [{ kind: 'reverted', probability: 0.4 }] } }),
+  {
+    ...onBase('x402-top-up', { contract: { ...documentedContract, promises: withExtras } }),
+    name: 'x402-top-up with settlements promised',
+  },
+  onBase('x402-top-up', {
+    contract: { ...documentedContract, promises: withExtras },
+    wallets: { creditUsd: '3', faults: [{ kind: 'reverted', probability: 0.4 }] },
+  }),
   onBase('wallets'),
   { name: 'wallets at their limit', run: { scenario: walletsAtTheirLimit, wallets: { creditUsd: '3' } } },
   shipped('partner-tiers'),

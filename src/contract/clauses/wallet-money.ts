@@ -51,4 +51,10 @@ export const walletMoneyClauses = {
     'A refused payment gets the status of its refusal.',
     { source: 'profile', needs: 'payments that must be refused' },
   ],
+  'wallet.top-up.result': [
+    '4.1',
+    ['payments', 'unique-ids'],
+    'The response to a settled payment states in PAYMENT-RESPONSE its success, network and transaction, and if it states a payer and an amount, those of the payment. No two payments have one transaction, and no offer states a success.',
+    { source: 'profile', isExtra: true, needs: 'a profile that promises it, and payments that are settled' },
+  ],
 } satisfies ClauseRows

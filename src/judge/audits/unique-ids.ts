@@ -2,10 +2,11 @@ import type { ClausesOf } from '../../contract/clauses.ts'
 import { toObject } from '../../lib/json.ts'
 import { textHash } from '../../lib/random.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
-import { challengeIn, isRefusedForCredit } from '../../observation/payments.ts'
+import { challengeIn, isRefusedForCredit, settlementIn } from '../../observation/payments.ts'
 import { isChat } from '../../observation/requests/chat.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
 import type { ReplayRole } from '../../observation/requests/traits.ts'
+import { paymentIn } from '../../observation/requests/wallets.ts'
 import { is2xx, isReplayed, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter, Reclassify } from '../findings/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -25,11 +26,15 @@ export function createUniqueIdsAudit(
   const requests = createIdSet(memory)
   const challenges = createIdSet(memory)
   const completions = createIdSet(memory)
+  const transactions = createIdSet(memory)
   return {
     add: observation => {
       const { response, request, id } = observation
       if (response === null) return
       if (isRefusedForCredit(observation)) judgeChallenge(challengeIn(jsonObject(response) ?? {})?.nonce, id)
+      const payment = paymentIn(request)
+      if (payment?.isAgain === false && is2xx(response.status))
+        judgeTransaction(settlementIn(response, contract.wallets)?.transaction, id)
       const { 'cf-ray': ray, 'x-request-id': requestId } = response.headers
       if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.add(ray, id, null)?.id ?? null, id)
       if (isReplayed(observation, contract)) return
@@ -44,6 +49,7 @@ export function createUniqueIdsAudit(
       requests: new Map(requests.all()),
       challenges: new Map(challenges.all()),
       completions: new Map(completions.all()),
+      transactions: new Map(transactions.all()),
     }),
   }
 
@@ -51,6 +57,13 @@ export function createUniqueIdsAudit(
   function judgeChallenge(nonce: unknown, id: number) {
     if (typeof nonce !== 'string') return
     judge('wallet.insufficient.help', 'the challenge', nonce, challenges.add(nonce, id, null)?.id ?? null, id)
+  }
+
+  /** Requests that carry the same payment may state its transaction, too; they are not judged. */
+  function judgeTransaction(transaction: unknown, id: number) {
+    if (typeof transaction !== 'string' || transaction === '') return
+    const first = transactions.add(transaction, id, null)?.id ?? null
+    judge('wallet.top-up.result', 'the transaction', transaction, first, id)
   }
 
   /** A request that repeats another with its key may get its response, and is not always marked as a replay. */
@@ -77,7 +90,9 @@ export function createUniqueIdsAudit(
 type UniqueClause = ClausesOf<'unique-ids'>
 
 /** The ids that a worker stored, with the `id` of the first request that had each of them. */
-export type KnownIds = Readonly<Record<'rays' | 'requests' | 'challenges' | 'completions', ReadonlyMap<string, number>>>
+export type KnownIds = Readonly<
+  Record<'rays' | 'requests' | 'challenges' | 'completions' | 'transactions', ReadonlyMap<string, number>>
+>
 
 /**
  * Checks whether an id that is new to each of several workers is new to all of them. Each worker passed the first use
@@ -97,6 +112,7 @@ export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclass
   judge('rpc.request-id.unique', 'x-request-id', 'requests')
   judge('wallet.insufficient.help', 'the challenge', 'challenges')
   judge('chat.id', 'completion id', 'completions')
+  judge('wallet.top-up.result', 'the transaction', 'transactions')
 }
 
 /** The id of a completion, whole or streamed; null if it has none, or several. */

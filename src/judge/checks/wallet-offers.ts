@@ -10,6 +10,7 @@ import {
   isDiscovery,
   isRefusedForCredit,
   memberOf,
+  minCutLength,
   type PaymentRequirements,
   requirementsIn,
 } from '../../observation/payments.ts'
@@ -206,8 +207,6 @@ function judgeRequired(
     () => `${requiredHeader} has another ${different.join(' and ')} than the body, expected the same`,
   )
 }
-
-const minCutLength = 512
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 

@@ -1,6 +1,6 @@
 import { balanceRemainingHeader, moneyHeadersOf } from '../../../contract/headers.ts'
 import type { PaymentRefusal } from '../../../contract/wallets.ts'
-import { isObject, parseObject } from '../../../lib/json.ts'
+import { isObject, type JsonObject, parseObject } from '../../../lib/json.ts'
 import { formatPico, parsePico, pico } from '../../../lib/money.ts'
 import type { Account } from '../../account.ts'
 import type { Reply, RequestState } from '../../message.ts'
@@ -8,7 +8,9 @@ import type { PaymentRules } from '../../wallets/top-up.ts'
 import { always, amended, input, result } from '../decisions.ts'
 import { alsoViolating, type LieRow, type Lies, row } from '../lie.ts'
 import {
+  addHeader,
   changeReplies,
+  dropHeaders,
   header,
   isAny,
   isOf,
@@ -82,6 +84,21 @@ const refusalIs = (text: string, status: number, refusal: PaymentRefusal): LieRo
     },
     setStatus(status),
   )
+
+const encoded = (result: JsonObject): string => Buffer.from(JSON.stringify(result)).toString('base64')
+
+/** Another header with the result of a payment. */
+const settlement = (text: string, change: (result: JsonObject) => string): LieRow =>
+  replies(text, isOf('top-up', 200), (reply, state, contract) =>
+    setHeader(contract.wallets.topUp.resultHeader.toLowerCase(), value => {
+      const result = parseObject(Buffer.from(value, 'base64').toString())
+      // Another lie may have changed it to something else.
+      return result === null ? value : change(result)
+    })(reply, state, contract),
+  )
+
+const settlementWith = (text: string, fields: JsonObject): LieRow =>
+  settlement(text, result => encoded({ ...result, ...fields }))
 
 /** Charges a wallet for a request whose reply is finished. */
 const chargeRequest = (text: string, amountOf: (reply: Reply, state: RequestState) => bigint): LieRow =>
@@ -294,5 +311,44 @@ export const walletMoneyLies = {
     'unverified-is-403': refusalIs('A payment that is not valid gets a 403.', 403, 'unverified'),
     'replayed-is-422': refusalIs('A replayed payment gets a 422.', 422, 'replayed'),
     'other-resource-is-404': refusalIs('A payment for another resource gets a 404.', 404, 'otherResource'),
+  },
+  'wallet.top-up.result': {
+    'settlement-unstated': replies(
+      'A settled payment is not stated in a header.',
+      isOf('top-up', 200),
+      (reply, state, contract) =>
+        dropHeaders(contract.wallets.topUp.resultHeader.toLowerCase())(reply, state, contract),
+    ),
+    'settlement-as-json': settlement('The settlement is stated as JSON, without base64.', result =>
+      JSON.stringify(result),
+    ),
+    'settlement-not-a-success': settlementWith('A settled payment is stated as a failure.', { success: false }),
+    'settlement-on-a-test-network': settlementWith('A settlement is stated for a test network.', {
+      network: 'eip155:84532',
+    }),
+    'settlement-of-another-payer': settlementWith('A settlement names another payer.', {
+      payer: '0x0000000000000000000000000000000000000001',
+    }),
+    'settlement-without-transaction': settlementWith('A settlement names no transaction.', { transaction: '' }),
+    'settlement-of-another-amount': settlementWith('A settlement states another amount.', { amount: '1' }),
+    'settlement-of-one-transaction': row('All settlements state the transaction of the first.', (honest, contract) => {
+      let first: unknown
+      return settlement('', ({ transaction, ...others }) => {
+        first ??= transaction
+        return encoded({ ...others, transaction: first })
+      }).overrides(honest, contract)
+    }),
+    'settlement-success-of-failures': replies(
+      'A payment whose settlement failed gets the offer, and a header that states a success.',
+      isOf('top-up', 402),
+      (reply, state, contract) => {
+        const { topUp, rails } = contract.wallets
+        const isFailed = replyText(reply).includes(`"${topUp.refusals.settlementFailed.code}"`)
+        if (!isFailed) return reply
+        const [rail] = Object.values(rails)
+        const stated = { success: true, network: rail?.network, transaction: `0x${'1'.repeat(64)}` }
+        return addHeader(topUp.resultHeader.toLowerCase(), encoded(stated))(reply, state, contract)
+      },
+    ),
   },
 } satisfies Lies

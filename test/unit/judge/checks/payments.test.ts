@@ -9,12 +9,25 @@ const right: PaymentRecord = { id: 'w0/1', usd: '5', amount: '5000000', payTo: '
 const accepted = { success: true, data: { amountCredited: 5, newBalance: 8, paymentId: 'p1' } }
 const offer = { x402Version: 2, accepts: [{}] }
 
+const payer = '0xAbCdEf0123456789abcdef0123456789ABCDEF01'
+const settlement = { success: true, network: 'eip155:8453', payer, transaction: `0x${'a1'.repeat(32)}` }
+
+/** The header with the result of a payment. */
+function settled(more: Readonly<Record<string, unknown>> = {}) {
+  return { 'payment-response': Buffer.from(JSON.stringify({ ...settlement, ...more })).toString('base64') }
+}
+
 /** The clauses that the response to a payment passes, and those that it fails with their messages. */
-function judgedOf(status: number, body: unknown, more: Partial<PaymentRecord> = {}) {
+function judgedOf(
+  status: number,
+  body: unknown,
+  more: Partial<PaymentRecord> = {},
+  headers: Readonly<Record<string, string>> = settled(),
+) {
   const findingLog = createFindingLog()
   const payment = { ...right, ...more }
-  const request = { kind: 'top-up', step: 'payment', chain: 'base', address: '0x', payment } as const
-  const observation = { ...observed(request, responseOf(status, body)), request }
+  const request = { kind: 'top-up', step: 'payment', chain: 'base', address: payer, payment } as const
+  const observation = { ...observed(request, responseOf(status, body, status < 300 ? headers : {})), request }
   checkPayments(observation, documentedContract, findingLog.reporterFor('payments'))
   return {
     passed: findingLog.tallies().flatMap(({ id, verdict }) => (verdict === 'pass' ? id : [])),
@@ -126,5 +139,37 @@ describe('a payment that must be refused', () => {
 
   test('shows by its refusal that it is refused, and how', () => {
     expect(judgedOf(400, { error: 'NO' }, small).passed).toEqual(['wallet.top-up.least', 'wallet.top-up.refusal'])
+  })
+})
+
+describe('the stated settlement of a payment', () => {
+  test.each([
+    ['with all members', {}],
+    ['without a payer', { payer: undefined }],
+    ['with the payer in lower case', { payer: payer.toLowerCase() }],
+    ['with the short name of its network', { network: 'base' }],
+    ['with its amount', { amount: '5000000', extensions: {} }],
+  ])('%s is right', (_, more) => {
+    const { passed, failed } = judgedOf(200, accepted, {}, settled(more))
+    expect(failed).toEqual([])
+    expect(passed).toContain('wallet.top-up.result')
+  })
+
+  test.each([
+    ['is missing', {}, 'is missing, expected base64 of a JSON object'],
+    ['is no JSON', { 'payment-response': 'yes' }, 'is "yes", expected base64 of a JSON object'],
+    ['is a failure', settled({ success: false }), 'has success false, expected true'],
+    ['is on another chain', settled({ network: 'eip155:1' }), 'has the network "eip155:1", expected eip155:8453'],
+    ['has no transaction', settled({ transaction: '' }), 'has the transaction "", expected one of base'],
+    ['has another payer', settled({ payer: '0x1' }), `has the payer "0x1", expected ${payer}`],
+    ['has another amount', settled({ amount: '1' }), 'has the amount "1", expected 5000000'],
+  ])('fails if it %s', (_, headers, message) => {
+    expect(judgedOf(200, accepted, {}, headers).failed).toEqual([
+      `wallet.top-up.result: PAYMENT-RESPONSE of a settled payment ${message}`,
+    ])
+  })
+
+  test('is not judged of a payment that was sent before', () => {
+    expect(judgedOf(200, accepted, { isAgain: true }, {}).failed).toEqual([])
   })
 })
