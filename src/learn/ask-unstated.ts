@@ -1,6 +1,6 @@
 import { is2xx } from '../lib/numbers.ts'
 import { limitedAsk, sharedLimit } from './ask-limits.ts'
-import { type Answer, type Ask, isRefused } from './asker.ts'
+import { type Answer, type Ask, isRefused, sentMs } from './asker.ts'
 import { cite, type Fact, isService, type Question, type QuestionAsker, unknown, value } from './question.ts'
 
 /** A larger amount is not counted. */
@@ -64,7 +64,6 @@ function noWait(replies: readonly Answer[]): readonly Fact[] {
   return [unknown('limits.retryAfter', `${cite(refused)}: it states no wait in Retry-After`)]
 }
 
-const sentMs = ({ observation }: Answer): number => observation?.sentMs ?? 0
 const endMs = (reply: Answer): number => reply.observation?.endMs ?? sentMs(reply)
 
 async function measure(

@@ -264,6 +264,9 @@ const limitCode = -32_005
 export const isRefused = ({ observation }: Answer): boolean =>
   observation !== null && observation.response !== null && isOverLimit(observation.response, { rpc: { limitCode } })
 
+/** On our clock; 0 if it was not sent. */
+export const sentMs = ({ observation }: Answer): number => observation?.sentMs ?? 0
+
 const senderOf = ({ call, as }: Ask): string => as ?? traitsOf(call).sender
 
 function build(

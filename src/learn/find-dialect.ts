@@ -16,7 +16,7 @@ import {
 import { countsRequests, type Policy, policiesIn } from '../contract/limit-headers/policies.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
-import type { Answer } from './asker.ts'
+import { type Answer, sentMs } from './asker.ts'
 import { cite, type Fact, unknown, value } from './question.ts'
 
 /** The dialect whose statements most responses have, and what it says of each. */
@@ -331,8 +331,6 @@ function beginsAnew(
     return each.used <= inWindow.length
   })
 }
-
-const sentMs = ({ observation }: Answer): number => observation?.sentMs ?? 0
 
 export const isLimited = ({ observation, status }: Answer): boolean =>
   (observation?.request.kind === 'chat' || observation?.request.kind === 'rpc') && is2xx(status)

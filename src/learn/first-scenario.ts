@@ -7,9 +7,10 @@ import { statedRequests } from '../observation/limit-scope.ts'
 import { tokenLimitProbes } from './ask-access.ts'
 import { isStreamAnswer } from './ask-chat.ts'
 import { isRpcAnswer, protocolProbes } from './ask-rpc.ts'
-import { type Answer, isRefused } from './asker.ts'
+import type { Answer } from './asker.ts'
 import type { Lesson } from './learn.ts'
 import { brief, type ChatUse, isService, standardMethods } from './question.ts'
+import { restOf } from './rest-of-limit.ts'
 
 /** What decides how much a first scenario sends. */
 export type FirstLoad = {
@@ -26,7 +27,8 @@ export type FirstLoad = {
 export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: FirstLoad): string {
   const counted = countedLimit(lesson)
   const limit = counted?.amount ?? statedLimit(lesson)
-  const left = restOf(lesson, limit)
+  const rest = restOf(lesson, limit)
+  const left = rest?.requests ?? null
   const leftOut = leftOutOf(lesson)
   const calls = callsOf(lesson, left !== 0)
   const mix = `{ ${calls.map(([name, , weight = 1]) => `${name}: ${weight}`).join(', ')} }`
@@ -38,7 +40,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
   const edge = counted === null && left === null && unitsEach === 1 ? edgeOf(last, limit, windowMs, once) : null
   const atLast = edge === null && counted === null ? lastStage(lesson, last, limit) : []
   const { rate, seconds } = left
-    ? rateOfRest(left - requestsOf(once))
+    ? rateOfRest(left - requestsOf(once), rest?.pauseMs ?? 0)
     : rateWithin(rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs), lesson, edge !== null)
   const rules = left === null ? rulesOf(lesson, edge !== null) : []
   const requests = Math.ceil((seconds * rate.perMinute) / 60) + requestsOf(once) + rules.length
@@ -71,7 +73,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
       ? burstStages(last, counted)
       : left === null
         ? waitStages(lesson, limit, edge === null ? requests : null, list)
-        : []),
+        : refillStage(rest?.pauseMs ?? 0)),
     ...rulesStage(rules, limit),
     ...(edge?.atOnce ?? []),
     ...yamlComment(rate.reason).map(line => `  ${line}`),
@@ -108,28 +110,23 @@ function rateWithin(rate: FirstRate, { isBrief }: Lesson, isHalved: boolean): Fi
 
 type FirstLoadOverTime = { readonly rate: FirstRate; readonly seconds: number }
 
-/** What is left of a limit whose next window is too far away. */
-function rateOfRest(left: number): FirstLoadOverTime {
+/** What is left of a limit whose next window is too far away, or of one that is unknown. */
+function rateOfRest(left: number, pauseMs: number): FirstLoadOverTime {
   const count = Math.max(1, Math.min(arrivals, Math.floor(share * left)))
   const perMinute = (count * 60) / minSeconds
-  const reason = `The limit has at least ${left} requests left until its next window.`
+  const reason =
+    pauseMs > 0
+      ? `After the pause, at least ${left} requests fit, as far as the refusals so far tell.`
+      : `The limit has at least ${left} requests left until its next window.`
   return { rate: { text: `${perMinute}/m`, perMinute, reason }, seconds: minSeconds }
 }
 
-/**
- * What is left of a limit, if a run within a minute cannot wait for its next window: 0 if it refuses now. null: the run may
- * send what the limit allows.
- */
-function restOf({ isBrief, known, replies, contract }: Lesson, limit: number | null): number | null {
-  if (!isBrief || isService(known)) return null
-  const limited = replies.findLast(
-    reply => isRefused(reply) || statedRequests(reply.headers, contract).remaining !== null,
-  )
-  if (limited === undefined) return null
-  if (limit !== null && contract.limits.windowMs <= brief.windowMs) return null
-  if (isRefused(limited)) return 0
-  const { remaining } = statedRequests(limited.headers, contract)
-  return remaining === null ? null : Math.floor(remaining / known.unitsEach)
+function refillStage(pauseMs: number): readonly string[] {
+  if (pauseMs === 0) return []
+  return [
+    '  # A limit that no response states refused a question. It has recovered from each refusal in less than this.',
+    `  - { name: refill, duration: ${pauseMs}ms, shape: pause }`,
+  ]
 }
 
 /** What a first run within a minute leaves out. */
@@ -139,7 +136,7 @@ export function leftOutOf(lesson: Lesson): readonly string[] {
   return [
     ...lesson.leftOut,
     ...(isLater && lastStage(lesson, '', limit).length === 0 ? [`the edge of a limit of ${limit} requests`] : []),
-    ...(restOf(lesson, limit) === 0 ? ['what a limit refuses now'] : []),
+    ...(restOf(lesson, limit)?.requests === 0 ? ['what a limit refuses now'] : []),
   ]
 }
 
@@ -319,7 +316,9 @@ function lastStage(lesson: Lesson, call: string, limit: number | null): readonly
   const { isBrief, contract } = lesson
   const { windowMs } = contract.limits
   const isKnown =
-    limit !== null && restOf(lesson, limit) !== 0 && !notPromised(contract).includes('limit.requests.enforced')
+    limit !== null &&
+    restOf(lesson, limit)?.requests !== 0 &&
+    !notPromised(contract).includes('limit.requests.enforced')
   const isWaitedFor = windowMs <= (isBrief ? brief.windowMs : longestWindowMs) && (limit ?? 0) + beyond <= maxBurst
   const isTooLong = isBrief && windowMs > longestWindowMs
   if (!isKnown || isService(lesson.known) || isWaitedFor || isTooLong) return []

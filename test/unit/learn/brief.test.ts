@@ -82,6 +82,22 @@ describe('a gateway that states no limit', () => {
   })
 })
 
+describe('a gateway that states no limit, and recovers soon after it refuses', () => {
+  test.each([
+    [5, 5_000, 'sliding-log'],
+    [6, 10_000, 'gcra'],
+    [30, 60_000, 'token-bucket'],
+  ] as const)('has its completions judged: %i in %i ms with a %s', async (limit, windowMs, algorithm) => {
+    const target: Target = { dialect: 'none', limit, windowMs, algorithm }
+    const { learned, scenario, report, clauses } = await firstVerdict(target)
+    expect(secondsOf(learned, scenario)).toBeLessThanOrEqual(60)
+    expect([clauses, report.verdict], `${report.reasons.join('; ')}\n${scenario}`).toEqual([[], 'pass'])
+    expect(scenario).toContain('kind: chat')
+    const broken = await firstVerdict(target, [knownLie('total-one-too-many')])
+    expect(broken.clauses).toEqual(['chat.usage.sum'])
+  })
+})
+
 describe('what is left out', () => {
   test.each([
     [5_000, 6, []],
