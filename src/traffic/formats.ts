@@ -7,7 +7,8 @@ import { type BadRow, parseTraceLine, type TraceRow, type TrafficFormat, type Tr
 
 const mooncake: TrafficFormat = {
   title: 'a Mooncake trace',
-  matches: head => /^\s*\{(?!\s*"(?:resourceSpans|log)")[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(head),
+  matches: head =>
+    /^\s*\{(?![^\n]*"(?:resourceSpans|scopeSpans|log)"\s*:)[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(head),
   blockTokens: 512,
   read: async function* (file, { keepsText, onBytes }) {
     for await (const batch of linesOf(file, chunksOf(file, onBytes)))

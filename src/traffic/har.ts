@@ -14,7 +14,7 @@ export const har: TrafficFormat = {
   blockTokens: textBlockTokens,
   read: async function* (file, { keepsText, onBytes }) {
     const blocksOf = createBlockNumbers()
-    for await (const batch of elementsOf(file, chunksOf(file, onBytes), ['log', 'entries']))
+    for await (const batch of elementsOf(file, chunksOf(file, onBytes), /^log\/entries$/))
       yield batch.map(({ line, text }) => entryItem(line, text, keepsText, blocksOf))
   },
 }

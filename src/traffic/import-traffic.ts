@@ -3,7 +3,6 @@ import {
   existsSync,
   openSync,
   readdirSync,
-  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -12,11 +11,12 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { randomStream } from '../lib/random.ts'
-import { whyNoText, whyNotRead, whyUnreadable } from '../lib/read-text.ts'
+import { whyUnreadable } from '../lib/read-text.ts'
 import { hideLikelySecrets, type Mistake, oneOf, UsageError } from '../lib/usage-error.ts'
 import { maxRecorded } from '../plan/recorded-load.ts'
 import { type FormatName, formatNames, formatOf, formats } from './formats.ts'
 import { tooManyRequests } from './read-trace.ts'
+import { chunksOf } from './text-source.ts'
 import { type TraceRow, type TrafficItem, traceLine } from './trace-row.ts'
 import { type CallLengths, scenarioNameFor, traceFileFor, trafficScenario } from './traffic-scenario.ts'
 
@@ -108,7 +108,7 @@ const bytesPerNumber = 8
 export async function importTraffic(file: string, options: ImportOptions): Promise<ImportedTraffic> {
   checkOptions(options)
   const { out, onProgress, durationMs, seed = 1, sample = 1, maxBad = 0.01, keepsText = false } = options
-  const name = options.from ?? detect(file)
+  const name = options.from ?? (await detect(file))
   const format = formats[name]
   const trace = traceFileFor(out)
   for (const path of [out, trace]) assertFree(path)
@@ -158,34 +158,24 @@ const isOfFile = (cause: unknown): boolean => cause instanceof Error && 'code' i
 /** Whether traffic is a run directory, and not a file. */
 export const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-const headBytes = 65_536
-
-function detect(file: string): FormatName {
+async function detect(file: string): Promise<FormatName> {
   if (isDirectory(file)) return 'run'
-  const head = headOf(file)
-  const found = formatOf(head.toString())
+  let head = ''
+  for await (const chunk of chunksOf(file)) {
+    head += chunk
+    if (head.length >= headLength) break
+  }
+  const found = formatOf(head)
   if (found !== null) return found
   throw new UsageError({
     where: file,
-    got: whyNoText(head, true) ?? 'traffic of an unknown format',
+    got: head === '' ? 'an empty file' : 'traffic of an unknown format',
     expected: formatNames.map(name => formats[name].title).join(', '),
     hint: `turnpike import says what is wrong with it, if --from names its format (${oneOf(formatNames)})`,
   })
 }
 
-function headOf(file: string): Buffer {
-  try {
-    const descriptor = openSync(file, 'r')
-    try {
-      const bytes = Buffer.alloc(headBytes)
-      return bytes.subarray(0, readSync(descriptor, bytes, 0, headBytes, 0))
-    } finally {
-      closeSync(descriptor)
-    }
-  } catch (cause) {
-    throw new UsageError({ where: file, got: whyNotRead(cause), expected: 'a file that can be read' })
-  }
-}
+const headLength = 16_384
 
 /** The bytes of a file, or of the files of a directory. */
 function sizeOf(path: string): number {
@@ -337,8 +327,8 @@ function createTally(
       if (at.requests === 0)
         throw new UsageError({
           where: file,
-          got: 'no request',
-          expected: 'at least one request; a sample may have left all out',
+          got: ['no request', ...Object.entries(leftOut).map(([what, count]) => `${count} ${what}`)].join(', '),
+          expected: `at least one request${notSampled > 0 ? '; the sample has left all out' : ''}`,
         })
       return {
         requests: at.requests,

@@ -7,18 +7,23 @@ import { elementIn, emptyRow, lengthsOf, type TrafficFormat, type TrafficItem } 
 /** Operations that are one request to a model. An agent adds up those of its own. */
 const operations: readonly unknown[] = ['chat', 'text_completion', 'generate_content']
 
-/** Spans with the attributes of OpenTelemetry for generative AI, as OTLP JSON: one document, or one per line. */
+/**
+ * Spans with the attributes of OpenTelemetry for generative AI, as OTLP JSON: one document, one per line, or a list of them.
+ * Some programs export the `resourceSpans` alone, or by another name.
+ */
 export const otlp: TrafficFormat = {
   title: 'OpenTelemetry spans (OTLP JSON)',
-  matches: head => /^\s*\{\s*"resourceSpans"\s*:/.test(head),
+  matches: head => /^\s*[[{].*"(?:resourceSpans|scopeSpans)"\s*:/s.test(head),
   blockTokens: textBlockTokens,
   read: async function* (file, { keepsText, onBytes }) {
     const blocksOf = createBlockNumbers()
-    const path = ['resourceSpans', 'scopeSpans', 'spans']
-    for await (const batch of elementsOf(file, chunksOf(file, onBytes), path))
+    for await (const batch of elementsOf(file, chunksOf(file, onBytes), spanLists))
       yield batch.map(({ line, text }) => spanItem(line, text, keepsText, blocksOf))
   },
 }
+
+/** Before 2022, scopes were instrumentation libraries. */
+const spanLists = /(?:^|\/)(?:scopeSpans|instrumentationLibrarySpans)\/spans$/
 
 function spanItem(
   line: number,
@@ -44,12 +49,15 @@ function spanItem(
         expected: 'nanoseconds since 1970',
       },
     }
-  const lengths = lengthsOf(input, output, ['gen_ai.usage.input_tokens', 'gen_ai.usage.output_tokens'])
+  const lengths = lengthsOf(numberOf(input), numberOf(output), [
+    'gen_ai.usage.input_tokens',
+    'gen_ai.usage.output_tokens',
+  ])
   if ('mistake' in lengths) return { line, mistake: lengths.mistake }
   const session = attributes.get('gen_ai.conversation.id')
   const cached =
     attributes.get('gen_ai.usage.cache_read.input_tokens') ?? attributes.get('gen_ai.usage.cached_tokens') ?? 0
-  const text = textOf(attributes.get('gen_ai.input.messages'))
+  const text = textOf(attributes.get('gen_ai.system_instructions'), attributes.get('gen_ai.input.messages'))
   const model = attributes.get('gen_ai.request.model') ?? attributes.get('gen_ai.response.model')
   const row = {
     ...{ ...emptyRow, timeMs, lengths },
@@ -61,27 +69,36 @@ function spanItem(
   return { line, row, model: typeof model === 'string' ? model : null }
 }
 
-/** The attributes of a span by name. A whole number may be a text. */
-function attributesOf(span: JsonObject): ReadonlyMap<string, unknown> {
-  const list: readonly unknown[] = Array.isArray(span.attributes) ? span.attributes : []
-  return new Map(
-    list.filter(isObject).map(({ key, value }) => {
-      const { stringValue, intValue, doubleValue } = toObject(value) ?? {}
-      const whole = intValue === undefined ? undefined : Number(intValue)
-      return [String(key), stringValue ?? whole ?? doubleValue]
-    }),
-  )
+/** Some programs write each attribute as a text. */
+const numberOf = (value: unknown): unknown => (typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value)
+
+/** The attributes of a span by name. */
+const attributesOf = (span: JsonObject): ReadonlyMap<string, unknown> =>
+  new Map(listOf(span.attributes).map(({ key, value }) => [String(key), plain(value)]))
+
+/** A value without the names of its types. A whole number may be a text. */
+function plain(value: unknown): unknown {
+  const { stringValue, intValue, doubleValue, arrayValue, kvlistValue } = toObject(value) ?? {}
+  if (isObject(arrayValue)) return listOf(arrayValue.values).map(plain)
+  if (isObject(kvlistValue))
+    return Object.fromEntries(listOf(kvlistValue.values).map(({ key, value: of }) => [String(key), plain(of)]))
+  return stringValue ?? (intValue === undefined ? undefined : Number(intValue)) ?? doubleValue
 }
 
-/** The text of the messages, if a span has them: parts with a content, role by role. */
-function textOf(written: unknown): string | null {
-  if (typeof written !== 'string') return null
-  const messages = parseObject(`{"messages":${written}}`)?.messages
-  if (!Array.isArray(messages)) return null
-  return messages
-    .filter(isObject)
+/** The objects of a list; of a text, the list that it is in JSON. */
+function listOf(value: unknown): readonly JsonObject[] {
+  const list = typeof value === 'string' ? parseObject(`{"list":${value}}`)?.list : value
+  return (Array.isArray(list) ? list : []).filter(isObject)
+}
+
+/** The text of the instructions and messages, if a span has them: parts with a content, role by role. */
+function textOf(instructions: unknown, messages: unknown): string | null {
+  const said = listOf(messages)
+  if (said.length === 0) return null
+  const first = listOf(instructions)
+  return [...(first.length === 0 ? [] : [{ role: 'system', parts: first }]), ...said]
     .map(({ role, parts }) => {
-      const texts = (Array.isArray(parts) ? parts : []).filter(isObject).map(({ content }) => content)
+      const texts = listOf(parts).map(({ content }) => content)
       return `${role}: ${texts.filter(content => typeof content === 'string').join('\n')}`
     })
     .join('\n')

@@ -1,4 +1,5 @@
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
+import { createGunzip } from 'node:zlib'
 import { whyNoText, whyNotRead } from '../lib/read-text.ts'
 import { UsageError } from '../lib/usage-error.ts'
 
@@ -10,33 +11,58 @@ const maxTextLength = 67_108_864
 const chunkBytes = 65_536
 
 /**
- * The text of a file of any size, chunk by chunk. `onBytes` gets the bytes of each chunk. It reads into one buffer: a stream
- * takes a new one for each chunk, and their memory is free late. Throws a UsageError.
+ * The text of a file of any size, which may be compressed by gzip, chunk by chunk. `onBytes` gets the bytes that each chunk
+ * took of the file. Throws a UsageError.
  */
 export async function* chunksOf(file: string, onBytes: (bytes: number) => void = () => {}): AsyncIterable<string> {
   const decoder = new TextDecoder()
-  const buffer = Buffer.alloc(chunkBytes)
   let isFirst = true
   try {
-    const handle = await open(file)
-    try {
-      while (true) {
-        const { bytesRead } = await handle.read(buffer, 0, chunkBytes)
-        if (bytesRead === 0) break
-        const bytes = buffer.subarray(0, bytesRead)
-        const other = whyNoText(bytes, isFirst)
-        if (other !== null) throw new UsageError({ where: file, got: other, expected: 'a text file' })
-        isFirst = false
-        onBytes(bytesRead)
-        yield decoder.decode(bytes, { stream: true })
-      }
-    } finally {
-      await handle.close()
+    for await (const bytes of bytesOf(file, onBytes)) {
+      const other = whyNoText(bytes, isFirst)
+      if (other !== null) throw new UsageError({ where: file, got: other, expected: 'a text file' })
+      isFirst = false
+      yield decoder.decode(bytes, { stream: true })
     }
     yield decoder.decode()
   } catch (cause) {
     if (cause instanceof UsageError) throw cause
-    throw new UsageError({ where: file, got: whyNotRead(cause), expected: 'a file that can be read' })
+    const isOfGzip = cause instanceof Error && 'code' in cause && String(cause.code).startsWith('Z_')
+    const got = isOfGzip ? 'a gzip file that is damaged, or ends too early' : whyNotRead(cause)
+    throw new UsageError({ where: file, got, expected: 'a file that can be read' })
+  }
+}
+
+/**
+ * The bytes of a file, unzipped if gzip has compressed it. Each part is valid until the next one is asked for: it reads into
+ * one buffer, since a stream takes a new one for each part, and their memory is free late.
+ */
+async function* bytesOf(file: string, onBytes: (bytes: number) => void): AsyncIterable<Buffer> {
+  const buffer = Buffer.alloc(chunkBytes)
+  const handle = await open(file)
+  try {
+    for (let isFirst = true; ; isFirst = false) {
+      const { bytesRead } = await handle.read(buffer, 0, chunkBytes)
+      if (bytesRead === 0) return
+      if (isFirst && buffer[0] === 0x1f && buffer[1] === 0x8b) return yield* unzipped(handle, onBytes)
+      onBytes(bytesRead)
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+async function* unzipped(handle: FileHandle, onBytes: (bytes: number) => void): AsyncIterable<Buffer> {
+  const zipped = handle.createReadStream({ start: 0, autoClose: false })
+  const gunzip = createGunzip({ chunkSize: chunkBytes })
+  zipped.on('data', part => onBytes(part.length))
+  zipped.on('error', cause => gunzip.destroy(cause))
+  zipped.pipe(gunzip)
+  try {
+    yield* gunzip
+  } finally {
+    zipped.destroy()
   }
 }
 
@@ -75,15 +101,14 @@ const [listStart, listEnd, objectStart, objectEnd] = [0x5b, 0x5d, 0x7b, 0x7d]
 type Level = { readonly isWanted: boolean; readonly path: string; key: string }
 
 /**
- * The objects in the lists at `path` of a JSON document, or of several after one another, in batches. It never holds more
+ * The objects in the lists whose path matches `wanted`, such as `log/entries`, of a JSON document, or of several after one another, in batches. It never holds more
  * than one of them, so the document may have any size. The last item has no text if the document ends too early.
  */
 export async function* elementsOf(
   file: string,
   chunks: AsyncIterable<string>,
-  path: readonly string[],
+  wanted: RegExp,
 ): AsyncIterable<readonly (SourceText | { readonly line: number; readonly text: null })[]> {
-  const wanted = path.join('/')
   const levels: Level[] = []
   let line = 1
   let isText = false
@@ -135,9 +160,9 @@ export async function* elementsOf(
 /** Longer names lead to nothing that is read. */
 const maxNameLength = 64
 
-function levelIn(parent: Level | undefined, isList: boolean, wanted: string): Level {
+function levelIn(parent: Level | undefined, isList: boolean, wanted: RegExp): Level {
   const inside = parent === undefined || parent.key === '' ? (parent?.path ?? '') : joined(parent.path, parent.key)
-  return { isWanted: isList && inside === wanted, path: inside, key: '' }
+  return { isWanted: isList && wanted.test(inside), path: inside, key: '' }
 }
 
 const joined = (path: string, key: string): string => (path === '' ? key : `${path}/${key}`)

@@ -67,7 +67,7 @@ export function trafficScenario(traffic: TrafficScenario): string {
 
 /** The scenario of a file of traffic, unless another one is named: in this folder. */
 export const scenarioFileFor = (traffic: string): string =>
-  `${basename(traffic).replace(/\.(jsonl?|ndjson|csv|har)$/i, '') || 'traffic'}.yaml`
+  `${basename(traffic).replace(/\.(jsonl?|ndjson|csv|har)(\.gz)?$/i, '') || 'traffic'}.yaml`
 
 /** The trace of a scenario, beside it. */
 export const traceFileFor = (scenario: string): string => `${scenario.replace(/\.ya?ml$/, '')}.trace.jsonl`

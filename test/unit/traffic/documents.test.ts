@@ -87,6 +87,67 @@ describe('spans', () => {
     expect(await imported(lines.join('\n'))).toMatchObject({ format: 'otlp', requests: 2 })
   })
 
+  test.each<readonly [string, (document: ReturnType<typeof spans>) => unknown]>([
+    ['lists of documents', document => [document, document]],
+    ['resourceSpans alone', ({ resourceSpans }) => [...resourceSpans, ...resourceSpans]],
+    ['batches of a store of traces', ({ resourceSpans }) => ({ batches: [...resourceSpans, ...resourceSpans] })],
+    ['another key first', document => ({ trace: { timestamp: 5, spans: 2 }, of: [document, document] })],
+  ])('may be %s', async (_, form) => {
+    const document = form(spans(span(0, chat(97, 52))))
+    const result = await imported(JSON.stringify(document))
+    expect(result).toMatchObject({ format: 'otlp', requests: 2, bad: 0 })
+  })
+
+  test('may have numbers as texts, and messages as values', async () => {
+    const asValue = (value: unknown): object =>
+      typeof value === 'string'
+        ? { stringValue: value }
+        : Array.isArray(value)
+          ? { arrayValue: { values: value.map(asValue) } }
+          : {
+              kvlistValue: {
+                values: Object.entries(value as object).map(([key, of]) => ({ key, value: asValue(of) })),
+              },
+            }
+    const content = 'Please name the ten largest lakes of the world, and how deep each of them is at most.'
+    const list = JSON.parse(messages(content)) as unknown
+    const one = span(0, chat(200, 52))
+    const two = span(5, { ...chat(200, 52), 'gen_ai.input.messages': messages(content) })
+    const tokens = one.attributes.filter(({ key }) => !key.startsWith('gen_ai.usage'))
+    const withTexts = {
+      ...one,
+      attributes: [
+        ...tokens,
+        { key: 'gen_ai.usage.input_tokens', value: { stringValue: '200' } },
+        { key: 'gen_ai.usage.output_tokens', value: { stringValue: '52' } },
+        { key: 'gen_ai.input.messages', value: asValue(list) },
+      ],
+    }
+    expect(await imported(spans(withTexts, two))).toMatchObject({ requests: 2, bad: 0 })
+    const [first, second] = rows()
+    expect(first).toMatchObject({ input_length: 200, output_length: 52 })
+    expect(first?.hash_ids).not.toEqual([])
+    expect(first?.hash_ids).toEqual(second?.hash_ids)
+  })
+
+  test('begin with their system instructions', async () => {
+    const of = (instructions: string) => ({
+      ...chat(200, 52),
+      'gen_ai.system_instructions': JSON.stringify([{ type: 'text', content: instructions }]),
+      'gen_ai.input.messages': messages('Which lake is the deepest one of the world, and how deep is it?'),
+    })
+    await imported(spans(span(0, of('Answer in French.')), span(5, of('Answer in Latin.'))), { keepsText: true })
+    const [first, second] = rows()
+    expect(first?.text_input).toMatch(/^system: Answer in French\.\nuser: Which/)
+    expect(first?.hash_ids).not.toEqual(second?.hash_ids)
+  })
+
+  test('of another kind are named if there is nothing else', async () => {
+    await expect(imported(spans(span(0, { 'http.request.method': 'GET' })))).rejects.toThrow(
+      'got no request, 1 spans that are no request to a chat model, expected at least one request',
+    )
+  })
+
   test('share the blocks of the text that they share, and keep no text unless it is wanted', async () => {
     const beginning = 'You are a helpful assistant who answers in one sentence and never guesses. '.repeat(4)
     const list = [`${beginning}How long is the Nile?`, `${beginning}And the Rhine?`, 'Something else. '.repeat(20)]
@@ -234,7 +295,7 @@ describe('the objects of a JSON document', () => {
       for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size)
     })()
     const found: unknown[] = []
-    for await (const batch of elementsOf('file', chunks, ['log', 'entries']))
+    for await (const batch of elementsOf('file', chunks, /^log\/entries$/))
       for (const each of batch) found.push(each.text === null ? null : JSON.parse(each.text))
     expect(found).toEqual(document.log.entries)
   })

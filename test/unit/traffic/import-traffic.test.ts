@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
@@ -317,24 +318,45 @@ describe('an import', () => {
     expect(await imported(text, { maxBad: 0.1 })).toMatchObject({ requests: 90, bad: 10 })
   })
 
+  test('reads what gzip has compressed, part by part', async () => {
+    const lines = line.repeat(50_000)
+    let bytes = 0
+    const zipped = gzipSync(lines)
+    const onProgress = (progress: { readonly bytes: number }) => {
+      bytes = progress.bytes
+    }
+    expect(await imported(zipped, { onProgress })).toMatchObject({ format: 'mooncake', requests: 50_000, bad: 0 })
+    expect(bytes).toBe(zipped.length)
+    rmSync(out())
+    rmSync(trace())
+    expect(await imported(zipped, { durationMs: 1, from: 'mooncake' })).toMatchObject({ bad: 0 })
+  })
+
+  test('says so if a sample keeps no request', async () => {
+    await expect(imported(line, { sample: 0.000001 })).rejects.toThrow(
+      'got no request, expected at least one request; the sample has left all out',
+    )
+  })
+
   test('gives up on a file that begins with nothing but bad lines', async () => {
     await expect(imported('x\n'.repeat(5_000), { from: 'mooncake', maxBad: 1 })).rejects.toThrow(UsageError)
   })
 
   test.each([
     ['an unknown format', 'hello\n', {}, 'got traffic of an unknown format, expected a Mooncake trace'],
-    ['nothing', '', {}, 'got traffic of an unknown format'],
-    [
-      'no request',
-      'TIMESTAMP,ContextTokens,GeneratedTokens\n',
-      {},
-      'got no request, expected at least one request; a sample may have left all out',
-    ],
+    ['nothing', '', {}, 'got an empty file, expected a Mooncake trace'],
+    ['no request', 'TIMESTAMP,ContextTokens,GeneratedTokens\n', {}, 'got no request, expected at least one request'],
     [
       'an endless value',
       `${line}${'1'.repeat(67_108_865)}`,
       {},
       ':2: got a value of more than 64 MiB, expected a shorter one',
+    ],
+    [
+      'half of a gzip file',
+      gzipSync(Buffer.from(line)).subarray(0, 40),
+      {},
+      'got a gzip file that is damaged, or ends too early, expected a file that can be read',
     ],
     ['binary data', `${line}\u0000`, {}, 'got binary data, expected a text file'],
     ['UTF-16', Buffer.from(`\uFEFF${line}`, 'utf16le'), {}, 'got UTF-16, as ">" of Windows PowerShell 5 writes it'],
