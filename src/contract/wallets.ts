@@ -124,6 +124,15 @@ export const walletTerms = z.strictObject({
           ),
       )
       .meta({ isOpen: true }),
+    uri: z
+      .string()
+      .regex(/^https?:\/\/[!-"$-~]+$/, 'an address such as "https://api.example.com"')
+      .nullable()
+      .meta(
+        open(
+          'the URI in the signed text; `null`: the origin of the base address, or `https://` and the first of `domains` if that is another host; open in the document',
+        ),
+      ),
     statement: z
       .string()
       .regex(/^[^\n]*$/, 'one line')
@@ -192,6 +201,7 @@ export const documentedWallets: WalletTerms = {
     legacyHeader: 'X-Sign-In-With-X',
     layouts: ['message', 'fields'], // public
     domains: [], // open
+    uri: null, // open
     statement: 'Sign in to the service', // open: any text is accepted
     validityMs: 5 * 60_000, // public
     nonceMemoryMs: 5.5 * 60_000, // public
@@ -263,6 +273,17 @@ export const documentedWallets: WalletTerms = {
   },
   minimumBalanceUsd: '0.10', // public
   insufficientCode: 'PAYMENT_REQUIRED',
+}
+
+/** The domain and the URI that a wallet signs in for. `origin`: of the target, whose public name may be another one. */
+export function signInAt(
+  { domains: [stated], uri }: Pick<WalletTerms['signIn'], 'domains' | 'uri'>,
+  origin: string,
+): { readonly domain: string; readonly uri: string } {
+  const { host, hostname } = new URL(origin)
+  const domain = stated ?? host
+  const isHere = domain === host || domain === hostname
+  return { domain, uri: uri ?? (isHere ? origin : `https://${domain}`) }
 }
 
 function refused(code: string, status = 401): WalletRefusal {

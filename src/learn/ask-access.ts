@@ -2,8 +2,10 @@ import { unknownMember } from '../contract/chat-options.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { balanceRemainingHeader, moneyHeaderNames } from '../contract/headers.ts'
 import { probeNames, probeOf } from '../contract/probes.ts'
+import { signInAt } from '../contract/wallets.ts'
 import { toObject } from '../lib/json.ts'
 import { is2xx, numberIn } from '../lib/numbers.ts'
+import { requirementsIn } from '../observation/payments.ts'
 import { authenticatedResponse } from '../observation/response.ts'
 import { chatAsk, chatPico } from './ask-chat.ts'
 import type { Answer, Ask } from './asker.ts'
@@ -58,6 +60,33 @@ export const access: Question = {
     return { findings }
   },
 }
+
+/**
+ * The domain and the URI for which wallets sign in, as an offer to pay states them. None if the target has the same
+ * name in public.
+ */
+export function signInFacts(replies: readonly Answer[], target: string): readonly Fact[] {
+  for (const reply of replies) {
+    const stated = requirementsIn({ headers: reply.headers, body: reply.body }, documentedContract.wallets).all
+    const extension = toObject(toObject(stated.extensions)?.['sign-in-with-x'])
+    const { domain, uri } = toObject(extension?.info) ?? extension ?? {}
+    if (typeof domain !== 'string' || domain === '' || domain.length > maxDomain) continue
+    const { origin } = new URL(target)
+    const expected = signInAt({ domains: [domain], uri: null }, origin)
+    if (expected.uri === origin) return []
+    const own = typeof uri === 'string' && URL.canParse(uri) ? new URL(uri).origin : expected.uri
+    const evidence = 'the domain of its challenge to sign in'
+    return [
+      value(['wallets', 'signIn', 'domains'], [domain], reply, evidence),
+      ...(own === expected.uri || !/^https?:/.test(own)
+        ? []
+        : [value(['wallets', 'signIn', 'uri'], own, reply, 'the URI of that challenge')]),
+    ]
+  }
+  return []
+}
+
+const maxDomain = 253
 
 /** Where nothing is documented: whether requests need a key at all. */
 function needsKey(answer: Answer): readonly Fact[] {

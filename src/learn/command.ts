@@ -116,7 +116,7 @@ async function learnAt(
   try {
     const onWait = (waitMs: number) =>
       process.stderr.write(`Waiting ${formatDuration(waitMs)}, so that no limit of the target is exceeded.\n`)
-    return await learn({ send: transport.send, clock, ...keys, budgetPico, onWait, ...additions })
+    return await learn({ send: transport.send, clock, target, ...keys, budgetPico, onWait, ...additions })
   } finally {
     await transport.close()
   }

@@ -2,7 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
-import { access, commonHeaders, errorLayout, strictness, tokenLimitRules } from './ask-access.ts'
+import { access, commonHeaders, errorLayout, signInFacts, strictness, tokenLimitRules } from './ask-access.ts'
 import { chatReplays, completion, stream, tokenLimits } from './ask-chat.ts'
 import { creditPlaces } from './ask-chat-credits.ts'
 import { baseCredits, creditPrice, errorPrices, multipliers } from './ask-credits.ts'
@@ -94,6 +94,8 @@ export async function learn(
     readonly demanded?: Contract | null
     /** Whether a first run follows within a minute: then long waits are left out, and a part of each limit is left. */
     readonly isBrief?: boolean
+    /** Its base address: only then, another name in public is learned. */
+    readonly target?: string
   },
 ): Promise<Lesson> {
   const { clock, isBrief = false } = options
@@ -134,6 +136,7 @@ export async function learn(
     known = { ...known, contract: learnedContract([...prefixFindings(known, asker.replies()), ...findings], null) }
   }
   const replies = asker.replies()
+  if (options.target !== undefined) findings.push(...signInFacts(replies, options.target).map(loadable))
   const partial = detectPartial(known)
   const learned = [...(partial?.findings ?? []), ...prefixFindings(known, replies), ...findings]
   const contract = learnedContract(learned, partial)

@@ -15,8 +15,8 @@ export type SignedRequest = {
  */
 export function signInSteps(requests: readonly SignedRequest[], terms: WalletTerms['signIn']): readonly string[] {
   if (requests.length === 0) return []
-  const { header, layouts, domains, statement, validityMs } = terms
-  const settings = { header, layout: layouts[0], domain: domains[0], statement, validityMs }
+  const { header, layouts, domains, uri, statement, validityMs } = terms
+  const settings = { header, layout: layouts[0], domain: domains[0], uri, statement, validityMs }
   const rows = requests.map(({ id, variable, rail: { family, network } }) => ({ id, variable, family, network }))
   return [
     '# Signs in: a nonce, a text and a signature for each request of a wallet.',
@@ -89,13 +89,15 @@ const wallets = {
 
 const [target, work] = process.argv.slice(1)
 const { settings, rows } = JSON.parse(process.env.SIGN_IN)
-const { host, origin } = new URL(target)
+const { host, hostname, origin } = new URL(target)
+const { domain = host } = settings
+const uri = settings.uri ?? (domain === host || domain === hostname ? origin : "https://" + domain)
 try {
   for (const { id, variable, family, network } of rows) {
     const { type, address, textOf, sign } = await wallets[family]((process.env[variable] ?? "").trim())
     const now = Date.now()
     const fields = {
-      ...{ domain: settings.domain ?? host, address, statement: settings.statement, uri: origin, version: "1" },
+      ...{ domain, address, statement: settings.statement, uri, version: "1" },
       ...{ chainId: network, nonce: randomUUID().replaceAll("-", ""), issuedAt: new Date(now).toISOString() },
       expirationTime: new Date(now + settings.validityMs).toISOString(),
     }

@@ -20,6 +20,8 @@ export type LearnFrom = {
   readonly demanded?: Contract
   readonly hasOtherCaller?: boolean
   readonly isBrief?: boolean
+  /** Its base address, as the command line names it. */
+  readonly target?: string
   /** Replaces the connection to the reference service. */
   readonly over?: (service: Transport, clock: ManualClock) => Transport
 }
@@ -32,6 +34,7 @@ export async function learnFrom({
   demanded,
   hasOtherCaller = false,
   isBrief = false,
+  target,
   over,
 }: LearnFrom = {}): Promise<Learned> {
   const clock = manualClock()
@@ -55,6 +58,7 @@ export async function learnFrom({
       budgetPico: pico(budgetUsd),
       demanded: demanded ?? null,
       isBrief,
+      ...(target !== undefined && { target }),
     }),
   )
   return { ...lesson, ...learnedProfile(lesson, 'http://127.0.0.1:8402/api/v1'), tookMs: clock.nowMs() }

@@ -141,7 +141,8 @@ export function judgeSignIns(groups: readonly SignInGroup[], reporter: ClauseRep
       if (isAccepted(other => other.family === family)) return 'wallet.no-account'
       const ofFamily = family === 'evm' ? 'wallet.evm' : 'wallet.solana'
       if (isAccepted(() => true)) return ofFamily
-      const text = 'no sign-in was accepted: the domain, the clocks or the layout may differ'
+      const text =
+        'no sign-in was accepted: the domain, the clocks or the layout may differ. If the target has another name in public, write it into the profile: wallets: { signIn: { domains: [api.example.com] } }'
       for (const clause of ['wallet.inference', 'wallet.rpc', ofFamily, 'wallet.no-account'] as const)
         reporter.unjudged(clause, { text, clause: null })
       return null

@@ -1,4 +1,4 @@
-import type { BadSignIn, InvalidPayment, Rail, WalletTerms } from '../../contract/wallets.ts'
+import { type BadSignIn, type InvalidPayment, type Rail, signInAt, type WalletTerms } from '../../contract/wallets.ts'
 import { isObject, type JsonObject, parseObject, toObject } from '../../lib/json.ts'
 import type { WalletCaller } from './caller.ts'
 import { type SignInPlace, signInHeader, type WalletKind } from './sign-in.ts'
@@ -24,8 +24,11 @@ const signInFlaws: Readonly<Record<SignInFlaw, (order: SignInDraft) => string>> 
     const { validityMs, futureSkewMs } = order.terms.signIn
     return issuedLater(order, 2 * validityMs + futureSkewMs)
   },
-  'other-domain-sign-in': ({ wallet, kind, terms, place }) =>
-    signInHeader(wallet, kind, { ...terms.signIn, domains: [unusedDomain] }, place),
+  'other-domain-sign-in': ({ wallet, kind, terms, place }) => {
+    // The URI stays, so that the domain alone is wrong.
+    const { uri } = signInAt(terms.signIn, place.origin)
+    return signInHeader(wallet, kind, { ...terms.signIn, domains: [unusedDomain], uri }, place)
+  },
   'other-signer-sign-in': ({ wallet, kind, terms, place, otherKey }) =>
     signInHeader({ ...wallet, privateKey: otherKey }, kind, terms.signIn, place),
   'other-chain-sign-in': ({ wallet, kind, terms, place }) =>

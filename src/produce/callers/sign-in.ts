@@ -1,4 +1,4 @@
-import type { SignInForm, WalletTerms } from '../../contract/wallets.ts'
+import { type SignInForm, signInAt, type WalletTerms } from '../../contract/wallets.ts'
 import { textHash } from '../../lib/random.ts'
 import type { WalletCaller } from './caller.ts'
 
@@ -23,7 +23,7 @@ export type WalletKind = {
   readonly sign: (privateKey: string, text: string) => string
 }
 
-export type SignInTerms = Pick<WalletTerms['signIn'], 'domains' | 'statement' | 'validityMs'>
+export type SignInTerms = Pick<WalletTerms['signIn'], 'domains' | 'uri' | 'statement' | 'validityMs'>
 
 /** What a sign-in is for. `origin`: of the target. `issuedMs`: Unix time. */
 export type SignInPlace = {
@@ -53,14 +53,13 @@ export function signInForm(
 export function signInHeader(
   { privateKey, address, network }: WalletCaller,
   { type, textOf, sign }: WalletKind,
-  { domains, statement, validityMs }: SignInTerms,
+  { statement, validityMs, ...named }: SignInTerms,
   { origin, nonce, issuedMs, layout }: SignInPlace,
 ): string {
   const fields: SignInFields = {
-    domain: domains[0] ?? new URL(origin).host,
+    ...signInAt(named, origin),
     address,
     statement,
-    uri: origin,
     chainId: network,
     nonce,
     // EIP-4361 knows milliseconds, and no finer times.

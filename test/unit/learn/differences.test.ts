@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isExtra } from '../../../src/contract/clauses.ts'
+import { contractSchema } from '../../../src/contract/contract.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
 import { firstScenario } from '../../../src/learn/first-scenario.ts'
@@ -143,4 +145,26 @@ test('a choice of another server without an index is mentioned', async () => {
   expect(differences).toContainEqual(expect.stringContaining('chat.choice: a choice has no index'))
   expect(profile.chat.choiceIndex).toBe('optional')
   expect(notPromised(profile)).not.toContain('chat.choice')
+})
+
+describe('the public name of a service that wallets sign in to', () => {
+  const target = 'http://127.0.0.1:8402/api/v1'
+  const { wallets } = documentedContract
+  const offering = (domains: readonly string[]) =>
+    contractSchema.parse({
+      ...documentedContract,
+      auth: { ...documentedContract.auth, noKey: [402] },
+      wallets: { ...wallets, signIn: { ...wallets.signIn, domains } },
+    })
+
+  test('is learned from its offer if the target has another address', async () => {
+    const { yaml, differences } = await learnFrom({ contract: offering(['api.example.com']), target })
+    const { signIn } = parseProfile(yaml, 'x').wallets
+    expect([signIn.domains, differences]).toEqual([['api.example.com'], []])
+  })
+
+  test('is not written if it is the address of the target', async () => {
+    const { yaml } = await learnFrom({ contract: offering(['127.0.0.1:8402']), target })
+    expect(yaml).not.toContain('signIn')
+  })
 })

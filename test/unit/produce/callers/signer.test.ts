@@ -31,6 +31,12 @@ const signerOf = (wallet: WalletCaller, layouts: typeof terms.signIn.layouts, do
 
 const order = { wallet: 'w0', firstNonce: 0, count: 3, issuedMs: nowMs + 0.25 }
 
+/** The URI in a signed text, or beside it. */
+function uriIn(value: string): unknown {
+  const payload = JSON.parse(Buffer.from(value, 'base64').toString())
+  return payload.uri ?? /^URI: (.+)$/m.exec(payload.message)?.[1]
+}
+
 const flaws = Object.entries(badSignIns).flatMap(([flaw, refusal]) =>
   flaw === 'repeated-sign-in' ? [] : [{ flaw: flaw as Exclude<BadSignIn, 'repeated-sign-in'>, refusal }],
 )
@@ -61,6 +67,13 @@ describe.each(['base', 'solana'] as const)('a wallet on %s', chain => {
     expect(signInChecker(terms, refusal => refusal)(value, 'wallets.example.org', nowMs)).toMatchObject({
       kind: 'signed-in',
     })
+    expect(uriIn(value)).toBe('https://wallets.example.org')
+  })
+
+  test('signs for another domain with the right URI, if it must be refused', async () => {
+    const signer = signerOf(await walletOn(chain), ['fields'], ['wallets.example.org'])
+    const [bad = ''] = await signer.signIns({ ...order, flaw: 'other-domain-sign-in' })
+    expect(uriIn(bad)).toBe('https://wallets.example.org')
   })
 
   test.each(flaws)('has no other flaw than the one that was ordered: $flaw', async ({ flaw, refusal }) => {
