@@ -255,7 +255,7 @@ export function unprovenBlocks({ stages }: Plan, clauses: readonly ClauseTally[]
  * A stage that exceeds a limit must prove that it is enforced. It cannot if the target states a higher limit than the
  * plan assumed, and no caller reached it.
  */
-export function unprovenLimits({ forecast }: Plan, results: readonly LimitResult[]): readonly string[] {
+export function unprovenLimits({ forecast, callers }: Plan, results: readonly LimitResult[]): readonly string[] {
   const exceeding = forecast.limits.filter(row => !isSystemStage(row.stage) && row.perMinute > row.limit)
   return [...new Set(exceeding.map(({ scope }) => scope))].flatMap(scope => {
     const rows = exceeding.filter(row => row.scope === scope)
@@ -266,9 +266,17 @@ export function unprovenLimits({ forecast }: Plan, results: readonly LimitResult
     if (row === undefined || ofScope.length === 0 || wasExceeded) return []
     if (rows.some(({ perMinute }) => perMinute > stated)) return []
     return [
-      `${row.stage} should exceed the limit of ${scope}, ${row.limit} per minute, but the target states ${stated}: set that limit in a profile.`,
+      `${row.stage} should exceed the limit of ${scope}, ${row.limit} per minute, but the target states ${stated}: write ${lineOfLimit(scope, stated, callers)} into the profile.`,
     ]
   })
+}
+
+/** The line of a profile that states a limit. */
+function lineOfLimit(scope: string, amount: number, { accountTier }: Plan['callers']): string {
+  if (scope === 'rpc') return `rpc: { requestsPerMinute: ${amount} }`
+  if (!scope.startsWith('chat:')) return `resourceLimits: { ${accountTier}: { ${scope}: ${amount} } }`
+  const field = scope.endsWith(' tokens') ? 'tokensPerMinute' : 'requestsPerMinute'
+  return `accounts: { ${accountTier}: { <tier of the model>: { ${field}: ${amount} } } }`
 }
 
 const nothingExpected = 'No request of the load has a documented response.'
@@ -299,8 +307,23 @@ function describeBroken(proof: CallProof): string {
 
 /** The first error of the target in its own words, as ` ("Model not found")`. */
 function quotedIn(proofs: readonly CallProof[]): string {
-  const error = proofs.find(each => each.error !== '')?.error
-  return error === undefined ? '' : ` ("${error}")`
+  const found = proofs.find(each => each.error !== '')
+  return found === undefined ? '' : ` ("${found.error}")${found.call === null ? '' : withoutMethod(found.error)}`
+}
+
+const lacksMethod = /\bmethod\b.*\b(support|allow|available|enabled|permit|implement|unknown|found|exist)/i
+
+/** What to write if a target does not have a method of the contract; empty: its error does not say so. */
+function withoutMethod(error: string): string {
+  if (!lacksMethod.test(error)) return ''
+  const [method = '<method>'] = /\b[a-z0-9]+_\w+|\b[a-z]+[A-Z]\w*/.exec(error) ?? []
+  const family = /^(eth|net|web3|debug|trace|txpool)_/.test(method)
+    ? 'evm'
+    : method.startsWith('starknet_')
+      ? 'starknet'
+      : null
+  const named = family ?? (method === '<method>' ? '<family>' : 'solana')
+  return `; if it does not have the method, the profile can say so: rpc: { methods: { ${named}: { ${method}: null } } }`
 }
 
 /** Fewer are chance. */

@@ -14,7 +14,7 @@ import { canFail, covers, judgesSuccess, reachOf, statusOf } from './threshold-r
 import type { JudgedTotals, Undecided } from './thresholds.ts'
 
 type Evidence = {
-  readonly plan: Pick<Plan, 'profile' | 'calls'>
+  readonly plan: Pick<Plan, 'profile' | 'calls' | 'callers'>
   readonly clauses: readonly ClauseTally[]
   readonly metrics: Pick<RunMetrics, 'cells'>
   readonly limits: readonly LimitResult[]
@@ -40,7 +40,7 @@ export function judgedTotals(evidence: Evidence): JudgedTotals {
       countIn: () => billing.discrepancies.reduce((sum, { count }) => sum + count, 0),
       undecided: isLedgerJudged(tallies)
         ? unknownCharges(billing.unknownCharges)
-        : unbounded(whyNotJudged(ofLedger, tallies, plan)),
+        : unbounded(whyNotJudged(ledgerOf(plan), tallies, plan)),
       basis: `${plural(comparedBalances, 'balance')} compared with charges`,
     },
     'unexpected-429': {
@@ -75,6 +75,9 @@ const ofLedger: readonly ClauseId[] = [
   'wallet.balance',
   'wallet.balance-remaining',
 ]
+/** Without wallets, the clauses about them explain nothing. */
+const ledgerOf = ({ callers }: Pick<Plan, 'callers'>): readonly ClauseId[] =>
+  callers.wallets === null ? ofLedger.filter(id => !id.startsWith('wallet.')) : ofLedger
 /** Whether charges were compared with any balance. */
 export const isLedgerJudged = (tallies: readonly ClauseTally[]): boolean =>
   ofLedger.some(id => judgedOf(id, tallies) > 0)

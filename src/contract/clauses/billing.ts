@@ -42,10 +42,14 @@ export const replayClauses = {
   ],
 } satisfies ClauseRows
 
+const unseen = {
+  unseen: 'no caller got two responses that state its balance and the cost of what it requested between them',
+} as const
+
 /** Charges to the balance. */
 export const billingClauses = {
-  'billing.balance-before': ['4.4', 'ledger', 'The balance headers show the balance before the request.'],
-  'billing.conservation': ['1', 'ledger', 'The amount that leaves the balance is the amount that the responses claim.'],
+  'billing.balance-before': ['4.4', 'ledger', 'The balance headers show the balance before the request.', unseen],
+  'billing.conservation': ['1', 'ledger', 'The amount that leaves the balance is the amount that the responses claim.', unseen],
   'billing.hang-up.amount': [
     '1',
     'ledger',

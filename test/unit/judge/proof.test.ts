@@ -68,6 +68,18 @@ describe('a run proves nothing', () => {
       reasonsFor([respondedWith(200), observed(batchDescriptor, responseOf(200, errors), { call: 'rpc' })]),
     ).toEqual(['None of 1 request of rpc in steady succeeded: 1 got a JSON-RPC error for every item ("down").'])
   })
+  test.each([
+    ['the method eth_getLogs does not exist/is not available', 'evm: { eth_getLogs: null }'],
+    ['Method getSlot is not supported', 'solana: { getSlot: null }'],
+    ['Method not found', '<family>: { <method>: null }'],
+  ])('about a method that the target does not have, with the line of a profile: %s', (message, line) => {
+    const errors = [1, 2, 'r-3'].map(id => ({ jsonrpc: '2.0', id, error: { code: -32601, message } }))
+    expect(
+      reasonsFor([respondedWith(200), observed(batchDescriptor, responseOf(200, errors), { call: 'rpc' })]),
+    ).toEqual([
+      `None of 1 request of rpc in steady succeeded: 1 got a JSON-RPC error for every item ("${message}"); if it does not have the method, the profile can say so: rpc: { methods: { ${line} } }.`,
+    ])
+  })
   test('about RPC calls whose responses are no JSON-RPC', () => {
     const empty = observed(batchDescriptor, responseOf(200, ''), { call: 'rpc' })
     expect(reasonsFor([respondedWith(200), empty])).toEqual([
@@ -225,7 +237,7 @@ describe('a stage that should exceed a limit', () => {
 
   test('proves nothing if the target states a higher one', () => {
     expect(unprovenLimits(exceeding, [result(), result({ caller: 'c2', accepted: 0 })])).toEqual([
-      'rpc-limit should exceed the limit of rpc, 100 per minute, but the target states 300: set that limit in a profile.',
+      'rpc-limit should exceed the limit of rpc, 100 per minute, but the target states 300: write rpc: { requestsPerMinute: 300 } into the profile.',
     ])
   })
 

@@ -98,6 +98,10 @@ describe('no judge decides', () => {
     expect(
       undecided({ notPromised: [...clausesMatching('billing.*'), ...clausesMatching('wallet.*')] }).discrepancies?.why,
     ).toMatch(/^the profile "mine" does not promise billing.conservation: add it/)
+    // Callers with keys have no reason to need wallets.
+    expect(undecided({ notPromised: clausesMatching('billing.*') }).discrepancies?.why).toMatch(
+      /^the profile "mine" does not promise billing.conservation: add it/,
+    )
   })
   test('about violations, without a judged clause', () => {
     expect(undecided({}).violations).toMatchObject({ most: Number.POSITIVE_INFINITY })
