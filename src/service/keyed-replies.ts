@@ -98,12 +98,17 @@ function wholeOf({ body, afterMs }: Reply): { readonly text: string; readonly af
   return { text: body.chunks.map(({ text }) => text).join(''), afterMs: body.chunks.at(-1)?.afterMs ?? afterMs }
 }
 
-/** The same reply again, a stream in one piece. The other headers of the new request take precedence. */
+/** The same reply again, a stream in one piece. Other headers than its type are those of the new request where both have them. */
 export function replayWhole(state: RequestState, { text, readyMs, headers = {}, status = 200 }: CachedReply): Reply {
   const type = headers['content-type']
   const afterMs = Math.max(0, readyMs - state.arrivedMs)
   const isStream = type?.startsWith('text/event-stream') === true
-  const all = { ...headers, ...state.headers, ...(isStream && { 'content-type': type }), 'idempotent-replayed': 'true' }
+  const all = {
+    ...headers,
+    ...state.headers,
+    ...(type !== undefined && { 'content-type': type }),
+    'idempotent-replayed': 'true',
+  }
   const body: ReplyBody = isStream ? { kind: 'stream', chunks: [{ afterMs, text }] } : { kind: 'whole', text }
   return { status, headers: Object.assign(state.headers, all), afterMs, body }
 }

@@ -83,7 +83,8 @@ export function resourceHandler({
 
   function listPage(state: RequestState): Reply {
     const query = new URLSearchParams(state.request.path.split('?')[1] ?? '')
-    const positive = (name: string) => (/^[1-9]\d*$/.test(query.get(name) ?? '') ? Number(query.get(name)) : null)
+    const positive = (name: string) =>
+      /^[1-9]\d*$/.test(query.get(name) ?? '') ? Math.min(Number(query.get(name)), Number.MAX_SAFE_INTEGER) : null
     const { page, limit } = behavior.page(positive(pagination.pageParameter), positive(pagination.limitParameter))
     const first = (page - 1) * limit
     const items = Array.from({ length: Math.max(0, Math.min(limit, totalItems - first)) }, (_, index) => ({

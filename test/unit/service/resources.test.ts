@@ -47,6 +47,7 @@ describe('lists', () => {
     ['?page=3&limit=3', '3 3 7 3', 1],
     ['?page=4&limit=3', '3 4 7 3', 0],
     ['?limit=7', '7 1 7 1', 7],
+    [`?page=${'9'.repeat(400)}`, '20 9007199254740991 7 1', 0],
     ['?limit=1000', '100 1 7 1', 7],
     ['?page=0&limit=x', '20 1 7 1', 7],
   ])('with %j have pagination headers %s', (query, pages, items) => {
@@ -65,6 +66,21 @@ test('images have their own window, with the limit of the account tier', () => {
   expect(admitted('ref_partner_ada', 62)).toBe(60)
   expect(ask(embed('a')).status).toBe(200)
 })
+
+test.each(Object.entries(documentedContract.resources))(
+  'a replay of %s is the first reply, of the same type',
+  (_, resource) => {
+    const idempotency = { ...documentedContract.idempotency, calls: ['resource' as const] }
+    const { ask } = conversation({ contract: { ...documentedContract, idempotency } })
+    const { method, path, body } = resource
+    const [first, again] = [0, 1].map(() =>
+      ask({ method, path, body: body ?? '', headers: { 'idempotency-key': 'a' } }),
+    )
+    expect(again?.headers['idempotent-replayed']).toBe(method === 'POST' ? 'true' : undefined)
+    expect(again?.headers['content-type']).toBe(first?.headers['content-type'])
+    expect(again?.body).toEqual(first?.body)
+  },
+)
 
 test('a request timestamp that is not a number is not echoed', () => {
   const header = 'x-service-request-timestamp-ms'
