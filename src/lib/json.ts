@@ -92,6 +92,10 @@ export function hasHugeNumber(value: unknown): boolean {
 }
 
 /** Null if the text is not a JSON object. */
+/** A text as it is, and any other value as its JSON. `String` throws for an object with members such as `toString`. */
+export const plainText = (value: unknown): string =>
+  typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
+
 export const parseObject = (text: string): JsonObject | null => toObject(parseJson(text))
 
 /**

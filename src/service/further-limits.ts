@@ -8,7 +8,7 @@ import {
 } from '../contract/limit-headers/further-limits.ts'
 import { limitParts } from '../contract/limit-headers/limit-headers.ts'
 import { countersOf, countsTokens, type Draw } from '../contract/limiters.ts'
-import { parseUncut, toObject } from '../lib/json.ts'
+import { parseUncut, plainText, toObject } from '../lib/json.ts'
 import type { Account } from './account.ts'
 import { type Counter, createCounter, windowCounter } from './counters.ts'
 import { withMember } from './dialect.ts'
@@ -128,7 +128,7 @@ export function createFurtherLimits(contract: Contract, rules: FurtherRules) {
 /** What a call, or each call of a batch, counts. */
 function unitsIn({ request }: RequestState, units: NonNullable<FurtherLimit['units']>): number {
   const body = parseUncut(request.body)
-  const methods = (Array.isArray(body) ? body : [body]).map(each => String(toObject(each)?.method))
+  const methods = (Array.isArray(body) ? body : [body]).map(each => plainText(toObject(each)?.method))
   return methods.reduce((sum, method) => sum + unitsOf(units, method), 0)
 }
 

@@ -7,7 +7,15 @@ const events = (text: string | Buffer): RawOptions => ({ onRequest: stream(text)
 const token = chunk({ index: 0, delta: { content: 'a' } })
 const usage = (value: string): string =>
   `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[],"usage":${value},"cost":${value}}`
+/** `String` throws for it. */
+const noText = { toString: 1, valueOf: 1 }
 const rpc = { jsonrpc: '2.0', id: 1, result: '0x1' }
+
+const completionOf = (any: unknown): string => {
+  const message = { role: any, content: any, reasoning_content: any, tool_calls: [any] }
+  const choices = [{ index: any, finish_reason: any, stop_reason: any, logprobs: any, message }]
+  return JSON.stringify({ id: any, object: any, created: any, model: any, choices, usage: any, cost: any, error: any })
+}
 
 export const jsonTargets: readonly HostileTarget[] = [
   ['an empty body', body(''), /violation/],
@@ -68,6 +76,8 @@ export const jsonTargets: readonly HostileTarget[] = [
     body('{"__proto__":{"usage":1},"constructor":{"prototype":{"x":1}},"toString":1,"hasOwnProperty":1}'),
     /violation/,
   ],
+  ['a completion of objects without text', body(completionOf(noText)), /violation/],
+  ['a batch of ids without text', body(JSON.stringify([{ ...rpc, id: noText, error: noText }])), /violation/],
   ['a list where objects are expected', body('[{"__proto__":[]},[[]],null,1,"x"]'), /violation/],
   ['lone surrogates', body('{"id":"\\ud800","error":{"message":"\\udfff","code":"\\ud83d"}}'), /violation/],
   ['a byte order mark', body('\ufeff{}'), /violation/],
@@ -84,6 +94,13 @@ export const streamTargets: readonly HostileTarget[] = [
   [
     'an event of 100,000 nested lists',
     events(`data: {"choices":${'['.repeat(100_000)}${']'.repeat(100_000)}}\n\ndata: [DONE]\n\n`),
+    /violation/,
+  ],
+  [
+    'deltas of objects without text',
+    events(
+      chunk({ index: noText, delta: { content: noText, reasoning_content: noText, reasoning: 'a', role: noText } }),
+    ),
     /violation/,
   ],
   ['only the done marker', events('data: [DONE]\n\n'), /violation/],

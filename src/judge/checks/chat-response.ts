@@ -1,6 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
-import { isPresent, toObject } from '../../lib/json.ts'
+import { isPresent, plainText, toObject } from '../../lib/json.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { hasReplayStatus, is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
 import { checkText } from './chat-json.ts'
@@ -30,7 +30,7 @@ export const checkChatResponse: Check<'chat-response', ChatDescriptor> = (observ
   if (Array.isArray(choices))
     for (const choice of choices) {
       checkChoice(toObject(choice), choices.length, contract, expect)
-      checkCanary(String(toObject(toObject(choice)?.message)?.content ?? ''), observation.request, expect)
+      checkCanary(plainText(toObject(toObject(choice)?.message)?.content ?? ''), observation.request, expect)
     }
   // Choices may be absent. If present, they must be a list.
   else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)

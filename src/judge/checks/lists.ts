@@ -1,7 +1,7 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
 import type { AccountTier, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
-import { ownMember, toObject } from '../../lib/json.ts'
+import { ownMember, plainText, toObject } from '../../lib/json.ts'
 import type { ListDescriptor } from '../../observation/requests/lists.ts'
 import { is2xx, jsonObject } from '../../observation/response.ts'
 import { type Check, checkBodyType, expectFor } from './check.ts'
@@ -96,7 +96,7 @@ function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contr
     const { requestsPerMinute, tokensPerMinute } = contract.accounts[accountTier][model.tier]
     const expected: Readonly<Record<string, number>> = { RPM: requestsPerMinute, TPM: tokensPerMinute }
     for (const limit of limits.map(toObject)) {
-      const amount = ownMember(expected, String(limit?.type))
+      const amount = ownMember(expected, plainText(limit?.type))
       if (amount !== null && Number(limit?.amount) !== amount)
         return `${model.id} has ${quote(limit)}, expected ${amount} (${accountTier} ${model.tier})`
     }

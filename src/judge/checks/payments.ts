@@ -1,7 +1,7 @@
 import type { Contract } from '../../contract/contract.ts'
 import type { PaymentRefusal, Rail, WalletTerms } from '../../contract/wallets.ts'
 import { quote } from '../../lib/format.ts'
-import { isPresent, type JsonObject, toObject } from '../../lib/json.ts'
+import { isPresent, type JsonObject, plainText, toObject } from '../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../lib/money.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import { isUndecided, minCutLength, requirementsIn, settlementIn } from '../../observation/payments.ts'
@@ -148,7 +148,7 @@ function wrongSettlement(
       ? payer.toLowerCase() === address?.toLowerCase()
       : payer === address
   if (isPresent(payer) && !isPayer) return `has the payer ${quote(payer)}, expected ${address}`
-  if (isPresent(amount) && String(amount) !== payment?.amount)
+  if (isPresent(amount) && plainText(amount) !== payment?.amount)
     return `has the amount ${quote(amount)}, expected ${payment?.amount}`
   return null
 }

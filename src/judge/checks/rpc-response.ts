@@ -1,7 +1,7 @@
 import type { Contract } from '../../contract/contract.ts'
 import { isAssumed } from '../../contract/sources.ts'
 import { quote } from '../../lib/format.ts'
-import { toObject } from '../../lib/json.ts'
+import { plainText, toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import type { RpcDescriptor, RpcItem } from '../../observation/requests/rpc.ts'
@@ -221,7 +221,7 @@ export const matchItems = memoizeLast((items: readonly RpcItem[], responses: rea
     const response = toObject(value)
     const id = response?.id
     if (response === null || (typeof id !== 'number' && typeof id !== 'string') || !request.has(id)) {
-      const sameText = items.find(item => String(item.id) === String(id))
+      const sameText = items.find(item => plainText(item.id) === plainText(id))
       faults.push(
         sameText ? `id ${quote(sameText.id)} was returned as ${quote(id)}` : `id ${quote(id)} was not requested`,
       )

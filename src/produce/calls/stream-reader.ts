@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import { inMicroseconds } from '../../lib/clock.ts'
-import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from '../../lib/json.ts'
+import {
+  boundJson,
+  boundMembers,
+  isObject,
+  isPresent,
+  type JsonObject,
+  parseObject,
+  plainText,
+} from '../../lib/json.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import type { StreamRecord } from '../../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
@@ -213,7 +221,7 @@ export function createStreamReader({
     let parts = typeof delta.role === 'string' ? ROLE : 0
     if (reasoning > 0) parts |= REASONING
     if (content > 0) parts |= CONTENT
-    if (said !== null && reasoning > 0) said.reasoning(String(delta.reasoning_content || delta.reasoning))
+    if (said !== null && reasoning > 0) said.reasoning(plainText(delta.reasoning_content || delta.reasoning))
     if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
       parts |= TOOL_CALL
       said?.calls.add(delta.tool_calls, index)

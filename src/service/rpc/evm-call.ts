@@ -4,14 +4,16 @@ const wordDigits = 64
 /** Multicall3 `aggregate3`, which client libraries use to send many calls as one. */
 const aggregate3 = '82ad56cb'
 const maxCalls = 1_000
+/** How deep such calls may contain others. Each of them is decoded recursively. */
+const maxNesting = 4
 
 /** The result of a call, as 0x and words of 32 bytes. `data` begins with 0x. A word is a small number. */
-export function callResult(seed: number, to: string, data: string): string {
+export function callResult(seed: number, to: string, data: string, nesting = 0): string {
   const digits = data.slice(2).toLowerCase()
-  const calls = digits.startsWith(aggregate3) ? innerCalls(digits.slice(8)) : null
+  const calls = digits.startsWith(aggregate3) && nesting < maxNesting ? innerCalls(digits.slice(8)) : null
   return calls === null
     ? `0x${returned(digits.slice(0, 8), randomStream(seed, `call/${to}/${digits}`))}`
-    : `0x${encodedResults(calls.map(call => callResult(seed, call.to, call.data).slice(2)))}`
+    : `0x${encodedResults(calls.map(call => callResult(seed, call.to, call.data, nesting + 1).slice(2)))}`
 }
 
 /** By the selectors of ERC-20. */
@@ -30,7 +32,7 @@ function returned(selector: string, random: Random): string {
 
 type InnerCall = { readonly to: string; readonly data: string }
 
-/** The calls of `aggregate3((address,bool,bytes)[])`; null if these are none. */
+/** The calls of `aggregate3((address,bool,bytes)[])`; null if these are none, or share their bytes. */
 function innerCalls(digits: string): readonly InnerCall[] | null {
   const number = (byte: number) => {
     const at = digits.slice(byte * 2, byte * 2 + wordDigits)
@@ -41,11 +43,13 @@ function innerCalls(digits: string): readonly InnerCall[] | null {
   const count = number(list)
   if (!(count <= maxCalls)) return null
   const calls: InnerCall[] = []
+  let total = 0
   for (let index = 0; index < count; index++) {
     const tuple = list + 32 + number(list + 32 + index * 32)
     const data = tuple + number(tuple + 64)
     const bytes = number(data)
-    if (Number.isNaN(tuple) || Number.isNaN(data) || Number.isNaN(bytes)) return null
+    total += bytes
+    if (Number.isNaN(tuple) || Number.isNaN(data) || !(total * 2 <= digits.length)) return null
     calls.push({
       to: `0x${digits.slice(tuple * 2 + 24, tuple * 2 + wordDigits)}`,
       data: `0x${digits.slice((data + 32) * 2, (data + 32 + bytes) * 2)}`,

@@ -1,4 +1,4 @@
-import { isObject, isPresent, type JsonObject } from '../../lib/json.ts'
+import { isObject, isPresent, type JsonObject, plainText } from '../../lib/json.ts'
 import { randomStream } from '../../lib/random.ts'
 import { keccak256 } from '../wallets/identity.ts'
 import { callResult } from './evm-call.ts'
@@ -151,9 +151,10 @@ const feeHistory: Method = context => {
   const asked = typeof count === 'number' ? count : Number(hexOf(count, ''))
   const last = Math.min(numberOf(newest, head), head)
   const length = Math.min(asked, maxHistory, last + 1)
-  if (!(length >= 1)) throw new NodeRefusal('invalid block count')
+  if (!Number.isInteger(length) || length < 1) throw new NodeRefusal('invalid block count')
   const blocks = Array.from({ length }, (_, index) => chain.block(last - length + 1 + index, head))
-  const shares = Array.isArray(percentiles) ? percentiles.map(Number) : null
+  const shares: readonly unknown[] | null = Array.isArray(percentiles) ? percentiles : null
+  if (shares !== null && !shares.every(isPercentile)) throw new NodeRefusal('invalid reward percentile')
   return {
     oldestBlock: quantity(last - length + 1),
     baseFeePerGas: [...blocks.map(({ baseFee }) => quantity(baseFee)), quantity(chain.baseFee(last + 1))],
@@ -163,6 +164,8 @@ const feeHistory: Method = context => {
     ...(shares !== null && { reward: blocks.map(block => shares.map(share => quantity(tipAt(block, share)))) }),
   }
 }
+
+const isPercentile = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 100
 
 /** The tip at a percentile of the gas of a block. */
 function tipAt(block: EvmBlock, percentile: number): bigint {
@@ -219,7 +222,7 @@ const proof: Method = context => {
     codeHash: `0x${chain.digest(`code/${address}`)}`,
     nonce: quantity(chain.nonceOf(address, head)),
     storageHash: `0x${chain.digest(`storage/${address}`)}`,
-    storageProof: keys.map(key => ({ key, value: '0x0', proof: node(`storage-proof/${String(key)}`) })),
+    storageProof: keys.map(key => ({ key, value: '0x0', proof: node(`storage-proof/${plainText(key)}`) })),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Network } from '../../contract/contract.ts'
 import { fromBase58, toBase58 } from '../../lib/base58.ts'
-import { isObject, ownMember } from '../../lib/json.ts'
+import { isObject, ownMember, plainText } from '../../lib/json.ts'
 import { digestHex } from '../wallets/identity.ts'
 import { type EvmChain, evmChain, secondsPerEvmBlock } from './evm-chain.ts'
 import { evmMethods, NodeRefusal, otherResult } from './evm-node.ts'
@@ -165,12 +165,12 @@ const solanaMethods: Readonly<Record<string, Method>> = {
     inContext(context, {
       data: ['', 'base64'],
       executable: false,
-      lamports: lamports(context, `balance/${String(context.params[0])}`),
+      lamports: lamports(context, `balance/${plainText(context.params[0])}`),
       owner: '11111111111111111111111111111111',
       rentEpoch: 0,
       space: 0,
     }),
-  getBalance: context => inContext(context, lamports(context, `balance/${String(context.params[0])}`)),
+  getBalance: context => inContext(context, lamports(context, `balance/${plainText(context.params[0])}`)),
   getBlockHeight: heightOf,
   getLatestBlockhash: context =>
     inContext(context, {

@@ -1,3 +1,5 @@
+import { plainText } from '../../lib/json.ts'
+
 /** The text that a wallet signs to sign in, as far as the service reads it. Times are Unix milliseconds. */
 export type SignInText = {
   readonly family: 'evm' | 'solana'
@@ -48,7 +50,7 @@ export function parseSolanaText(text: string): SignInText | null {
 export function textOfFields(fields: Readonly<Record<string, unknown>>): string | null {
   const { domain, address, statement, uri, version, chainId, nonce, issuedAt, resources } = fields
   if (typeof domain !== 'string' || typeof address !== 'string' || typeof uri !== 'string') return null
-  const [namespace, reference] = String(chainId).split(':')
+  const [namespace, reference] = plainText(chainId).split(':')
   const kind = namespace === 'solana' ? 'Solana' : 'Ethereum'
   const optional = (name: string, value: unknown) => (typeof value === 'string' ? [`${name}: ${value}`] : [])
   return [
@@ -57,13 +59,13 @@ export function textOfFields(fields: Readonly<Record<string, unknown>>): string 
     '',
     ...(typeof statement === 'string' ? [statement, ''] : []),
     `URI: ${uri}`,
-    `Version: ${version}`,
+    `Version: ${plainText(version)}`,
     `Chain ID: ${reference ?? namespace}`,
-    `Nonce: ${nonce}`,
-    `Issued At: ${issuedAt}`,
+    `Nonce: ${plainText(nonce)}`,
+    `Issued At: ${plainText(issuedAt)}`,
     ...optional('Expiration Time', fields.expirationTime),
     ...optional('Not Before', fields.notBefore),
     ...optional('Request ID', fields.requestId),
-    ...(Array.isArray(resources) ? ['Resources:', ...resources.map(each => `- ${each}`)] : []),
+    ...(Array.isArray(resources) ? ['Resources:', ...resources.map(each => `- ${plainText(each)}`)] : []),
   ].join('\n')
 }

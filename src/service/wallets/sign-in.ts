@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { SignInRefusal, WalletTerms } from '../../contract/wallets.ts'
 import { fromBase58 } from '../../lib/base58.ts'
-import { isObject, type JsonObject, parseObject } from '../../lib/json.ts'
+import { isObject, type JsonObject, parseObject, plainText } from '../../lib/json.ts'
 import type { ServiceRequest } from '../message.ts'
 import { type EvmSignatures, evmSignatures } from './evm-signatures.ts'
 import { accountAddress } from './identity.ts'
@@ -77,7 +77,7 @@ export function signInChecker(
   function isAcceptedChain({ family, chain }: SignInText, stated: unknown): boolean {
     const rail = Object.values(terms.rails).find(each => each.family === family && each.network.split(':')[1] === chain)
     if (rail === undefined) return false
-    return stated === undefined || String(stated) === rail.network || String(stated) === chain
+    return stated === undefined || plainText(stated) === rail.network || plainText(stated) === chain
   }
 
   function isSigned(evm: EvmSignatures | null, { family, address }: SignInText, { message, signature }: Signed) {

@@ -1,6 +1,6 @@
 import type { Rail } from '../../contract/wallets.ts'
 import { toBase58 } from '../../lib/base58.ts'
-import { isObject, parseJson } from '../../lib/json.ts'
+import { isObject, parseJson, plainText } from '../../lib/json.ts'
 import { jsonReply, type Reply, type RequestState } from '../message.ts'
 import { digestHex } from './identity.ts'
 
@@ -23,7 +23,7 @@ export function solanaNode(rails: readonly Rail[]): (state: RequestState) => Rep
     const [address] = Array.isArray(params) ? params : []
     switch (method) {
       case 'getAccountInfo': {
-        const decimals = mints.get(String(address))
+        const decimals = mints.get(plainText(address))
         return result(decimals === undefined ? null : mintAccount(decimals))
       }
       case 'getLatestBlockhash': {

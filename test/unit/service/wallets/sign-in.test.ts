@@ -52,7 +52,12 @@ describe.each(['evm', 'solana'] as const)('a wallet of %s', family => {
       { tamper: payload => ({ ...payload, address: family === 'evm' ? `0x${'12'.repeat(20)}` : '1'.repeat(32) }) },
     ],
     ['chain', { tamper: payload => ({ ...payload, chainId: 'eip155:1' }) }],
+    ['chain', { tamper: payload => ({ ...payload, chainId: { toString: 1 } }) }],
     ['message', { tamper: payload => ({ ...payload, message: 'let me in' }) }],
+    [
+      'message',
+      { layout: 'fields', tamper: payload => ({ ...payload, chainId: { toString: 1 }, nonce: [], version: {} }) },
+    ],
     ['payload', { tamper: ({ message }) => ({ message }) }],
     [
       'signature',
