@@ -186,6 +186,13 @@ export const contractSchema = z.strictObject({
         .enum(['seconds', 'unix-milliseconds'])
         .describe('unit of `x-ratelimit-reset-tokens`, or `unix-milliseconds`'),
       ...limitHeaderTerms,
+      status: z
+        .int()
+        .min(400)
+        .max(599)
+        .describe(
+          'status of the response to a request that a limit refuses, such as 503 with nginx. Judges, metrics and thresholds count it as a 429, except on probes',
+        ),
       ...furtherLimitTerms,
       dateAgeMs: milliseconds.meta(
         open('how many milliseconds a `Date` may be old, because caches keep it; open in the document'),

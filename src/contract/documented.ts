@@ -178,6 +178,7 @@ export const documentedContract: Contract = {
     tokensReset: 'seconds',
     dialect: null,
     headers: {},
+    status: 429,
     retryAfter: null, // open
     further: {}, // open
     dateAgeMs: 2_000, // open

@@ -2,6 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { createBatch, type Defer } from '../lib/batches.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
+import { refusalsAs429 } from '../observation/response.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Answers, createAnswerLog, createInventedKeys } from './answers.ts'
 import type { Billing, BlockCounts } from './audits/audit.ts'
@@ -119,6 +120,7 @@ export function createJudge(
   const proofLog = createProofLog(plan, contract)
   const answerLog = createAnswerLog(contract)
   const payments = createOpenPayments(contract)
+  const asJudged = refusalsAs429(contract)
   const isUnknownKey = createInventedKeys(inventedKeys === true)
   const cited = new Map<number, Observation>()
   const recent: Observation[] = []
@@ -127,13 +129,15 @@ export function createJudge(
 
   const batch = createBatch(batchSize, timesOnly ? measure : judge, defer)
 
-  function measure(observation: Observation): void {
+  function measure(recorded: Observation): void {
+    const observation = asJudged(recorded)
     metrics.add(observation)
     searches.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
   }
 
-  function judge(observation: Observation): void {
+  function judge(recorded: Observation): void {
+    const observation = asJudged(recorded)
     const reports = findingLog.contentReports()
     if (!isUnknownKey(observation)) checks(observation)
     proofLog.add(observation, findingLog.contentReports() > reports)
@@ -145,9 +149,9 @@ export function createJudge(
     slices.add(observation)
     turns.add(observation)
     const isCited = findingLog.cites(observation.id)
-    if (findingLog.mayCite(observation.id)) storeCited(observation)
-    if (keepsRecent) recent[judgedCount++ % recentSize] = observation
-    onJudged(observation, isCited)
+    if (findingLog.mayCite(observation.id)) storeCited(recorded)
+    if (keepsRecent) recent[judgedCount++ % recentSize] = recorded
+    onJudged(recorded, isCited)
   }
 
   function storeCited(observation: Observation): void {

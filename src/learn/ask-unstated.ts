@@ -1,6 +1,8 @@
 import { is2xx } from '../lib/numbers.ts'
+import { isProbeRequest } from '../observation/requests/request.ts'
 import { limitedAsk, sharedLimit } from './ask-limits.ts'
 import { type Answer, type Ask, isRefused, sentMs } from './asker.ts'
+import { isLimited } from './find-dialect.ts'
 import { cite, type Fact, isService, type Question, type QuestionAsker, unknown, value } from './question.ts'
 
 /** A larger amount is not counted. */
@@ -26,11 +28,12 @@ export const unstatedLimit: Question = {
   applies: known => !isService(known) && known.contract.limits.dialect === null && known.limitClauses.length === 0,
   answer: async (known, asker) => {
     const open = unknown('limits.dialect', 'no response has a header about limits')
+    const findings = [open, ...otherStatus(asker.replies())]
     const request = limitedAsk(known)
-    if (request === null) return { findings: [open] }
+    if (request === null) return { findings }
     const send = (ms: number) => asker.ask({ ...request, isBeyondLimit: true, isCounting: true, afterMs: ms })
     const found = asker.replies().some(isRefused) || (await countFrom(await send(0), maxAmount, send)).refused !== null
-    if (!found) return { findings: [open] }
+    if (!found) return { findings }
     if (asker.isBrief)
       return {
         findings: [open, unknown('limits.further', 'would take minutes')],
@@ -56,6 +59,20 @@ export const unstatedLimit: Question = {
       known: { limitClauses: ['limit.requests.enforced', 'limit.requests.not-early'], sharesLimit: isShared },
     }
   },
+}
+
+/** A call that was accepted before or after, refused with a status that a limit may have. */
+function otherStatus(replies: readonly Answer[]): readonly Fact[] {
+  const refused = replies.find(
+    reply =>
+      reply.observation !== null &&
+      !isProbeRequest(reply.observation.request) &&
+      (reply.status === 503 || reply.status === 403) &&
+      replies.some(other => isLimited(other) && other.what === reply.what),
+  )
+  if (refused === undefined) return []
+  const why = `a limit refused it, or it failed; if a limit did, write limits: { status: ${refused.status} }`
+  return [unknown('limits.status', `${cite(refused)}: ${why}`)]
 }
 
 function noWait(replies: readonly Answer[]): readonly Fact[] {

@@ -147,6 +147,17 @@ export const isOverLimit = (
 ): boolean =>
   response.status === 429 || (limitCode !== null && is2xx(response.status) && hasOnlyErrors(response, limitCode))
 
+/** Takes a refusal with the status that a profile states for a 429, unless a probe got it. */
+export function refusalsAs429({ limits: { status } }: Contract): (observation: Observation) => Observation {
+  if (status === 429) return observation => observation
+  return observation => {
+    const { outcome, response, request } = observation
+    if (outcome.kind !== 'answered' || outcome.status !== status || response === null || isProbeRequest(request))
+      return observation
+    return { ...observation, outcome: { ...outcome, status: 429 }, response: { ...response, status: 429 } }
+  }
+}
+
 function hasOnlyErrors(response: ObservedResponse, code: number): boolean {
   const responses = rpcResponsesIn(response)
   return responses.length > 0 && responses.every(each => toObject(toObject(each)?.error)?.code === code)

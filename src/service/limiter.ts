@@ -141,7 +141,7 @@ export function limiter(contract: Contract, behavior: Behavior, further: Further
       const fitsMs = fits.get(state)?.[limit]
       if (fitsMs !== undefined)
         state.headers['retry-after'] = String(Math.max(1, Math.ceil((fitsMs - arrivedMs) / 1000)))
-      return errorReply(state, 429, 'Rate limit exceeded', more)
+      return errorReply(state, contract.limits.status, 'Rate limit exceeded', more)
     },
   }
 }

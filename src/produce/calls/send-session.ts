@@ -185,7 +185,7 @@ function nextOf(
   const from = { endMs: endMs ?? dueMs, earliestMs: 0 }
   // A success with neither a text nor the call of a tool ends nothing.
   if (isAnswered || isSuccess(ended)) return from
-  const isRefused = outcome.kind === 'answered' && outcome.status === 429
+  const isRefused = outcome.kind === 'answered' && [429, contract.limits.status].includes(outcome.status)
   if ((isRefused ? plan.after429 : plan.afterFailure) === 'give-up') return 'no-response'
   const waitMs = isRefused && response !== null ? waitIn(response.headers, contract, clock.wallMs()) : 0
   return waitMs > maxWaitMs ? 'no-response' : { ...from, earliestMs: from.endMs + waitMs }

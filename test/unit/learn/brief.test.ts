@@ -98,6 +98,14 @@ describe('a gateway that states no limit, and recovers soon after it refuses', (
   })
 })
 
+test('a status that may be that of a limit is said', async () => {
+  const target: Target = { dialect: 'none', limit: 5, windowMs: 5_000, algorithm: 'gcra', status: 503 }
+  const learned = await learnFrom({ contract: at(target), over: foreign, isBrief: true })
+  expect(learned.yaml.replaceAll('\n#   ', ' ')).toMatch(
+    /limits\.status: call \d+, POST \/chat\/completions, 503: a limit refused it, or it failed; if a limit did, write limits: \{ status: 503 \}/,
+  )
+})
+
 describe('what is left out', () => {
   test.each([
     [5_000, 6, []],
