@@ -116,7 +116,7 @@ export function createProofLog(plan: Plan, contract: Contract): ProofLog {
       if (isProbeRequest(request)) {
         const tally = getOrAdd(proof.probes, request.probe, emptyTally)
         if (isJudged) tally.judged++
-        else addEnding(tally.open, ending ?? otherEndings.others, 1)
+        else addEnding(tally.open, ending ?? (response === null ? otherEndings.others : `${response.status}`), 1)
       }
       if (ending === '503' && response?.headers['retry-after'] !== undefined) proof.deferred++
       if (ending === '429' && !(response !== null && isConcurrencyRejection(response, contract)))

@@ -34,7 +34,14 @@ function single(method: string, clause: Probe['clause'] = 'rpc.unsupported-metho
 const websocket = (method: string, family: Family = 'evm') => single(method, 'rpc.unsupported-method.websocket', family)
 const filter = (method: string) => single(method, 'rpc.unsupported-method.filter')
 const keys = (method: string) => single(method, 'rpc.unsupported-method.keys')
-const otherFamily = (method: string, family: Family) => single(method, 'rpc.unsupported-method.family', family)
+
+/** The document has one allow-list. Only a profile says that each family has its own. */
+function otherFamily(method: string, family: Family): Probe {
+  const probe = single(method, 'rpc.unsupported-method.family', family)
+  const promised = (contract: Contract) =>
+    isAssumed(contract, `rpc.methods.${family}`) ? [] : probe.promised(contract)
+  return { ...probe, promised }
+}
 
 /** A batch that must be rejected because of some of its methods. The message must name each of them. */
 const batch = (methods: readonly string[], offending: readonly string[] = methods, family: Family = 'evm'): Probe => ({

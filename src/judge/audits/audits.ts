@@ -13,7 +13,14 @@ import {
 } from './audit.ts'
 import { createCoherenceAudit } from './coherence.ts'
 import { checkNamesAcrossWorkers, createConsistencyAudit, type ModelNames } from './consistency.ts'
-import { createDependentErrorsAudit, type DependentErrors, judgeDependentErrors } from './dependent-errors.ts'
+import {
+  createDependentErrorsAudit,
+  createInvalidRequestsAudit,
+  type DependentErrors,
+  type InvalidRequests,
+  judgeDependentErrors,
+  judgeInvalidRequests,
+} from './dependent-errors.ts'
 import { createIdempotencyAudit } from './idempotency.ts'
 import { checkPricesAcrossWorkers, createImpliedCreditsAudit, type ImpliedPrices } from './implied-credits.ts'
 import { createDiscrepancies } from './ledger/discrepancies.ts'
@@ -53,6 +60,7 @@ export type CrossWorkerState = {
   readonly names: ModelNames
   readonly signIns: readonly SignInGroup[]
   readonly dependentErrors: readonly DependentErrors[]
+  readonly invalidRequests: readonly InvalidRequests[]
   readonly prices: ImpliedPrices
   readonly sampledForms: readonly SampledForm[]
 }
@@ -72,6 +80,7 @@ export function createAudits(
   const impliedCredits = createImpliedCreditsAudit(context, findingLog.reporterFor('implied-credits'))
   const signIns = createSignInAudit(context, findingLog.reporterFor('sign-ins'))
   const dependentErrors = createDependentErrorsAudit(context)
+  const invalidRequests = createInvalidRequestsAudit(context)
   const coherence = createCoherenceAudit(context, findingLog.reporterFor('coherence'))
   const overdraft = createOverdraftAudit(context, findingLog.reporterFor('overdraft'))
   const twins = createTwinAudit(context, findingLog.reporterFor('twins'))
@@ -86,6 +95,7 @@ export function createAudits(
     consistency,
     signIns,
     dependentErrors,
+    invalidRequests,
     twins,
     coherence,
     overdraft,
@@ -115,6 +125,7 @@ export function createAudits(
       names: consistency.names(),
       signIns: signIns.groups(),
       dependentErrors: dependentErrors.counts(),
+      invalidRequests: invalidRequests.counts(),
       prices: impliedCredits.prices(),
       sampledForms: twins.sampled(),
     }),
@@ -171,6 +182,8 @@ export function mergeAudits(
       checkPricesAcrossWorkers(prices, findingLog.reporterFor('implied-credits'))
       const dependentErrors = states.flatMap(state => state.dependentErrors)
       judgeDependentErrors(dependentErrors, findingLog.reporterFor('dependent-errors'))
+      const invalidRequests = states.flatMap(state => state.invalidRequests)
+      judgeInvalidRequests(invalidRequests, findingLog.reporterFor('probe'))
       const sampledForms = states.flatMap(state => state.sampledForms)
       judgeSampledForms(sampledForms, findingLog.reporterFor('twins'))
     },

@@ -1,8 +1,13 @@
+import { isChatPath } from '../../contract/chat-terms.ts'
+import type { Contract } from '../../contract/contract.ts'
+import { isPromisedStatus, probeOf } from '../../contract/probes.ts'
 import { isObject } from '../../lib/json.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
+import { isChat } from '../../observation/requests/chat.ts'
+import { isProbeRequest, type RequestDescriptor, requestTraits } from '../../observation/requests/request.ts'
 import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
-import { is2xx, isAbuseBlock } from '../../observation/response.ts'
+import { is2xx, isAbuseBlock, isFromGateway } from '../../observation/response.ts'
 import { responsesIn } from '../checks/rpc-credits.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import {
@@ -12,6 +17,7 @@ import {
   getOrAdd,
   keep,
   type MergeRules,
+  mapBy,
   mergeAll,
   mergeFields,
   sum,
@@ -194,13 +200,123 @@ const isError = (entry: Entry): boolean => entry.isError
 
 const sumErrors = fieldsBy<ErrorCount, ErrorCount>(eachBy(sum, ['requests', 'errors']))
 
+/** The first requests of two parts. */
+const firstIds = (own: readonly number[], part: readonly number[]) =>
+  [...own, ...part].toSorted((a, b) => a - b).slice(0, maxCited)
+
+const invalidRules: MergeRules<InvalidRequests> = {
+  path: keep,
+  invalid: sumErrors,
+  valid: sumErrors,
+  times: Math.max,
+  failed: mapBy(firstIds, (): readonly number[] => []),
+}
+
 const rules: MergeRules<DependentErrors> = {
   clause: keep,
   having: sumErrors,
   lacking: sumErrors,
   divisions: sumCounts,
   statuses: sumCounts,
-  ids: (own, part) => [...own, ...part].toSorted((a, b) => a - b).slice(0, maxCited),
+  ids: firstIds,
+}
+
+/**
+ * How valid and invalid requests of a path ended: whether they got a 500 that no clause judges, because it lacks the version
+ * of the service.
+ */
+export type InvalidRequests = {
+  readonly path: string
+  readonly invalid: ErrorCount
+  readonly valid: ErrorCount
+  /** How often invalid requests began to fail after a response that was no error. One outage is one time. */
+  readonly times: number
+  /** The failed requests of each probe. */
+  readonly failed: Map<string, readonly number[]>
+}
+
+/**
+ * Finds a target that answers invalid requests with a bare 500. One such response may be a fault of anything between
+ * Turnpike and the service. `judgeInvalidRequests` accuses, since it needs the requests of all workers.
+ */
+export function createInvalidRequestsAudit({
+  contract,
+}: Pick<AuditContext, 'contract'>): Audit & { readonly counts: () => readonly InvalidRequests[] } {
+  const paths = new Map<string, InvalidRequests>()
+  /** The paths whose last response was an error. */
+  const failing = new Set<string>()
+  return {
+    add: ({ request, response, outcome, id }) => {
+      if (outcome.kind === 'dropped' || outcome.kind === 'left') return
+      const path = comparedPath(request, contract)
+      if (path === null) return
+      const probe = isProbeRequest(request) && isRefused(request.probe, contract) ? request.probe : null
+      const status = response?.status ?? null
+      const isError = status === null || (probe === null ? status >= 500 : status === 500)
+      // Any other status has a reason of its own, which may not be the request.
+      if (!isError && !is2xx(status) && (probe === null || !isPromisedStatus(probe, status, contract))) return
+      // A failed connection of a probe, or a 500 of the service, has judges of its own.
+      if (probe !== null && isError && (response === null || !isFromGateway(response, contract))) return
+      const ended = { requests: 1, errors: isError ? 1 : 0 }
+      const isNew = probe !== null && isError && !failing.has(path)
+      const known = getOrAdd(paths, path, () => noRequests(path))
+      const added = {
+        path,
+        invalid: probe === null ? noErrors() : ended,
+        valid: probe === null ? ended : noErrors(),
+        times: known.times + (isNew ? 1 : 0),
+        failed: new Map(probe !== null && isError ? [[probe, [id]]] : []),
+      }
+      mergeFields(known, added, invalidRules)
+      if (isError) failing.add(path)
+      else failing.delete(path)
+    },
+    finish: () => {},
+    counts: () => [...paths.values()],
+  }
+}
+
+/** Where a request goes, without its network; null: it is not compared with others. */
+function comparedPath(request: RequestDescriptor, contract: Contract): string | null {
+  const { paths } = contract
+  if (isChat(request)) return paths.chat
+  if (isRpc(request)) return paths.rpc
+  if (!isProbeRequest(request)) return null
+  const { as, draws, promised } = probeOf(request.probe)
+  if (as !== 'caller' || promised(contract).length === 0) return null
+  if (draws === 'rpc') return paths.rpc
+  return isChatPath(paths.chat, requestTraits(request).endpoint(request, contract).route) ? paths.chat : null
+}
+
+const isRefused = (name: string, contract: Contract): boolean => probeOf(name).promised(contract).every(isRefusal)
+const isRefusal = (status: number): boolean => status >= 400 && status < 500
+
+const noErrors = (): ErrorCount => ({ requests: 0, errors: 0 })
+const noRequests = (path: string): InvalidRequests => ({
+  path,
+  invalid: noErrors(),
+  valid: noErrors(),
+  times: 0,
+  failed: new Map(),
+})
+
+/** Fewer separate times could be outages. An outage meets all workers at once. */
+const minTimes = 3
+
+/** Judges the invalid requests of all workers. Each probe that failed violates its clause, if chance cannot explain it. */
+export function judgeInvalidRequests(all: readonly InvalidRequests[], reporter: ClauseReporter<'probe'>): void {
+  for (const path of new Set(all.map(each => each.path))) {
+    const ofPath = all.filter(each => each.path === path)
+    const { invalid, valid, times, failed } = mergeAll(ofPath, () => noRequests(path), invalidRules)
+    const size = invalid.requests + valid.requests
+    const drawn = invalid.errors + valid.errors
+    const draw = { size, marked: invalid.requests, drawn }
+    const isMore = invalid.errors * valid.requests > valid.errors * invalid.requests
+    if (!isMore || times < minTimes || wideTailBound(draw, invalid.errors) > maxChance) continue
+    const counts = `${invalid.errors} of ${invalid.requests} invalid requests to this path, and ${valid.errors} of ${valid.requests} valid ones, failed`
+    for (const [probe, ids] of failed)
+      reporter.fail(probeOf(probe).clause, `${probe} got status 500, expected a refusal: ${counts}`, ids, ids)
+  }
 }
 
 /** Judges the errors of all workers: whether they depend on a property more than chance explains. */
@@ -243,6 +359,13 @@ function tailBound(draws: Iterable<readonly [draw: Draw, times: number]>, hits: 
     else low += third
   }
   return Math.min(1, Math.exp(logBound((low + high) / 2)))
+}
+
+/** The same of one group of any size: Hoeffding's bound. `hits` are more than expected. */
+function wideTailBound({ size, marked, drawn }: Draw, hits: number): number {
+  const [seen, expected] = [hits / drawn, marked / size]
+  const term = (a: number, b: number) => (a === 0 ? 0 : a * Math.log(a / b))
+  return Math.exp(-drawn * (term(seen, expected) + term(1 - seen, 1 - expected)))
 }
 
 const maxTilt = 40

@@ -1,8 +1,9 @@
 import { unknownMember } from '../../contract/chat-options.ts'
+import { clauseIds } from '../../contract/clauses.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
 import { amend, amended, type Fields, result } from './decisions.ts'
 import { alsoViolating, type LieRow, type Lies } from './lie.ts'
-import { isAny, isOf, replies, setFields } from './replies.ts'
+import { dropHeaders, isAny, isOf, replies, setFields, setStatus, setText } from './replies.ts'
 
 /** Handles a changed request instead of the one received. */
 export const reads = (text: string, change: (body: Fields) => Fields): LieRow =>
@@ -116,6 +117,9 @@ function isShortPrompt(body: Fields): boolean {
   return others.length === 0 && (words === 2 || words === 3)
 }
 
+/** The clauses about invalid fields of a chat request. */
+const ofFields = clauseIds.filter(id => /^chat\.request\.|^parameters\.(invalid|suffix)$/.test(id))
+
 export const chatRequestLies = {
   'chat.request': {
     'model-by-default': reads('A request without a model runs on the smallest model.', body => ({
@@ -133,6 +137,16 @@ export const chatRequestLies = {
     ),
     'null-chat-is-500': replies('A chat request that is null returns 500.', isOf('chat', 400), (reply, { request }) =>
       parseJson(request.body) === null ? { ...reply, status: 500 } : reply,
+    ),
+    'invalid-chats-crash-it': alsoViolating(
+      ofFields,
+      replies(
+        'An invalid chat request returns a 500 without the version of the service, as after a crash.',
+        isOf('chat', 400),
+        dropHeaders('{prefix}version'),
+        setStatus(500),
+        setText('Internal Server Error'),
+      ),
     ),
     'conversation-by-default-in-streams': inStreams(
       reads('A request without messages is accepted.', body => ({

@@ -1,6 +1,7 @@
 import type { Chain } from './catalog.ts'
 import { digest } from './exchange.ts'
 import type { Json } from './reply.ts'
+import type { Variant } from './variant.ts'
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
@@ -31,7 +32,11 @@ const allowed: Readonly<Record<Chain['family'], ReadonlySet<string>>> = {
   ),
 }
 
-export const unsupported = ({ family }: Chain, method: string): boolean => !allowed[family].has(method)
+export const isOfFamily = ({ family }: Chain, method: string): boolean => allowed[family].has(method)
+
+/** Whether the proxy refuses a method: it has a list for each family, or one for all networks. */
+export const unsupported = (chain: Chain, method: string, lists: Variant['methodLists']): boolean =>
+  lists === 'one' ? !Object.values(allowed).some(list => list.has(method)) : !isOfFamily(chain, method)
 
 export function multiplierOf(method: string): 1 | 2 | 4 {
   if (/_replay|^txpool_content$|^getLargestAccounts$|^getSupply$/.test(method)) return 4
@@ -49,10 +54,13 @@ const firstParameter: Readonly<Record<string, RegExp>> = {
 }
 
 /** What a node of the chain answers. */
-export function execute({ slug, family }: Chain, { id, method, params }: Json, now: number): Json {
+export function execute(chain: Chain, { id, method, params }: Json, now: number): Json {
+  const { slug, family } = chain
   const first = Array.isArray(params) ? (params as readonly unknown[])[0] : undefined
   const pattern = firstParameter[`${method}`]
   const head = { jsonrpc: '2.0', ...(id !== undefined && { id }) }
+  if (!isOfFamily(chain, `${method}`))
+    return { ...head, error: { code: -32601, message: `the method ${method} does not exist` } }
   if (pattern !== undefined && !(typeof first === 'string' && pattern.test(first))) {
     return { ...head, error: { code: -32602, message: `invalid argument 0 of ${method}` } }
   }

@@ -6,6 +6,7 @@ import { type Draw, digest, drawRequest, type Exchange, showLimits } from './exc
 import { execute, multiplierOf, unsupported } from './nodes.ts'
 import { invalid, type Refusal } from './refusals.ts'
 import { type Header, type Json, json, type Reply, withHeader } from './reply.ts'
+import type { Variant } from './variant.ts'
 
 export const isReply = (answer: Reply | Refusal): answer is Reply => 'body' in answer
 
@@ -33,7 +34,7 @@ export async function rpc(exchange: Exchange, slug: string): Promise<Reply | Ref
   if (typeof key === 'string' && !/^[A-Za-z0-9_-]{1,255}$/.test(key)) {
     return invalid('Idempotency-Key must have 1 to 255 letters, digits, underscores and hyphens')
   }
-  const items = parseItems(exchange.body, chain, settings.batchItems)
+  const items = parseItems(exchange.body, chain, settings.batchItems, variant.methodLists)
   if ('message' in items) return items
   const late = !variant.invalidCount && !isFree ? drawRequest(exchange, draw) : null
   if (late !== null) return late
@@ -73,7 +74,7 @@ function replayed({ service }: Exchange, reply: Reply): Reply {
 type Items = { readonly batch: boolean; readonly list: readonly Json[] }
 
 /** The items of the body, or why the whole request is refused. */
-function parseItems(text: string, chain: Chain, most: number): Items | Refusal {
+function parseItems(text: string, chain: Chain, most: number, lists: Variant['methodLists']): Items | Refusal {
   let body: unknown
   try {
     body = JSON.parse(text)
@@ -92,7 +93,8 @@ function parseItems(text: string, chain: Chain, most: number): Items | Refusal {
   )
   if (wrong !== undefined) return invalid('Each item needs a method as text, jsonrpc "2.0", and params as a list')
   const items = list as readonly Json[]
-  const offending = [...new Set(items.map(({ method }) => `${method}`).filter(method => unsupported(chain, method)))]
+  const methods = new Set(items.map(({ method }) => `${method}`))
+  const offending = [...methods].filter(method => unsupported(chain, method, lists))
   if (offending.length > 0) return invalid(`Unsupported methods on ${chain.slug}: ${offending.join(', ')}`)
   return { batch: Array.isArray(body), list: items }
 }

@@ -63,6 +63,7 @@ export const options = {
   rpcWindows: ['of-the-proxy', 'per-network'],
   otherWindows: ['of-the-type', 'per-endpoint', 'of-the-account'],
   listAccess: ['open', 'with-key'],
+  methodLists: ['of-the-family', 'one'],
 } as const
 
 type Options = typeof options

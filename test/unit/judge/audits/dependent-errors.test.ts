@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../src/contract/documented.ts'
-import { createDependentErrorsAudit, judgeDependentErrors } from '../../../../src/judge/audits/dependent-errors.ts'
+import type { ProbeName } from '../../../../src/contract/probes.ts'
+import {
+  createDependentErrorsAudit,
+  createInvalidRequestsAudit,
+  judgeDependentErrors,
+  judgeInvalidRequests,
+} from '../../../../src/judge/audits/dependent-errors.ts'
 import { createFindingLog } from '../../../../src/judge/findings/findings.ts'
 import { type Random, randomStream } from '../../../../src/lib/random.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
+import type { RequestDescriptor } from '../../../../src/observation/requests/request.ts'
 import type { RpcDescriptor } from '../../../../src/observation/requests/rpc.ts'
 import { todays } from '../../../support/nightly.ts'
 import { observed, responseOf } from '../checks/observed.ts'
@@ -173,6 +180,76 @@ describe('errors that depend on the request violate the clause about it', () => 
       '40 of 40 requests with a failing item failed (40 × status 502), and 0 of 80 similar ones without one that were sent beside them, which is no chance, expected status 200 for both',
     )
     expect(finding?.examples[0]?.decidedBy).toEqual([0, 3, 6, 9, 12, 15, 18, 21])
+  })
+})
+
+describe('invalid requests that get a bare 500', () => {
+  type Ended = { readonly probe: ProbeName | null; readonly status: number; readonly version?: boolean }
+
+  const chat: RequestDescriptor = {
+    kind: 'chat',
+    model: 'ref-nano-3b',
+    modelTier: 'XS',
+    stream: false,
+    promptTokens: 5,
+    maxCompletionTokens: 8,
+    options: null,
+  }
+  const refused = ['model-missing', 'messages-missing', 'n-no-number', 'stream-no-boolean', 'model-no-text'] as const
+
+  const found = (ended: readonly Ended[], workers = 1) => {
+    const audits = Array.from({ length: workers }, () => createInvalidRequestsAudit({ contract: documentedContract }))
+    const log = createFindingLog()
+    for (const [id, { probe, status, version = false }] of ended.entries()) {
+      const response = responseOf(status, {}, status < 500 || version ? {} : { 'x-service-version': undefined })
+      const request: RequestDescriptor = probe === null ? chat : { kind: 'probe', probe }
+      audits[id % workers]?.add(observed(request, response, { id, sentMs: id * 20, endMs: id * 20 + 10 }), 0)
+    }
+    judgeInvalidRequests(
+      audits.flatMap(audit => audit.counts()),
+      log.reporterFor('probe'),
+    )
+    return log.findings()
+  }
+
+  /** Groups of invalid and of valid requests in turn. */
+  const inTurn = (groups: number, statusOf: (probe: ProbeName | null, index: number) => number): readonly Ended[] =>
+    Array.from({ length: groups }, () => [...refused, null, null, null, null, null])
+      .flat()
+      .map((probe, index) => ({ probe, status: statusOf(probe, index) }))
+
+  test('violate the clause of each probe', () => {
+    const ended = inTurn(6, probe => (probe === null ? 200 : 500))
+    const findings = found(ended)
+    expect(findings.map(({ clause }) => clause).toSorted()).toEqual([
+      'chat.request',
+      'chat.request.n',
+      'chat.request.stream',
+    ])
+    expect(findings.find(({ clause }) => clause === 'chat.request.n')?.message).toBe(
+      'n-no-number got status 500, expected a refusal: 30 of 30 invalid requests to this path, and 0 of 30 valid ones, failed',
+    )
+    expect(found(ended, 2)).toHaveLength(3)
+  })
+
+  const innocent: readonly (readonly [what: string, ended: readonly Ended[]])[] = [
+    ['all requests fail', inTurn(6, () => 500)],
+    ['half of all requests fail', inTurn(20, (_, index) => (index % 2 === 0 ? 500 : 200))],
+    ['valid requests fail as often', inTurn(6, (probe, index) => (probe === null || index % 7 === 0 ? 500 : 400))],
+    ['few requests', inTurn(1, probe => (probe === null ? 200 : 500))],
+    ['two outages', inTurn(2, probe => (probe === null ? 200 : 500)).flatMap(each => [each, each, each, each])],
+    ['no valid request', inTurn(9, () => 500).filter(({ probe }) => probe !== null)],
+    ['a gateway that fails', inTurn(6, probe => (probe === null ? 200 : 502))],
+    ['refusals', inTurn(6, probe => (probe === null ? 200 : 400))],
+  ]
+  test.each(innocent)('are no violation: %s', (_, ended) => {
+    expect(found(ended)).toEqual([])
+  })
+
+  test('are judged by themselves with the version of the service', () => {
+    expect(found(inTurn(6, probe => (probe === null ? 200 : 500)).map(each => ({ ...each, version: true })))).toEqual(
+      [],
+    )
   })
 })
 
