@@ -1,7 +1,7 @@
 import { is2xx } from '../lib/numbers.ts'
 import { isProbeRequest } from '../observation/requests/request.ts'
 import { limitedAsk, sharedLimit } from './ask-limits.ts'
-import { type Answer, type Ask, isRefused, sentMs } from './asker.ts'
+import { type Answer, type Ask, endMs, isRefused, sentMs } from './asker.ts'
 import { isLimited } from './find-dialect.ts'
 import { cite, type Fact, isService, type Question, type QuestionAsker, unknown, value } from './question.ts'
 
@@ -27,23 +27,23 @@ export const unstatedLimit: Question = {
   calls: Number.POSITIVE_INFINITY,
   applies: known => !isService(known) && known.contract.limits.dialect === null && known.limitClauses.length === 0,
   answer: async (known, asker) => {
-    const open = unknown('limits.dialect', 'no response has a header about limits')
-    const findings = [open, ...otherStatus(asker.replies())]
+    const open = (why = '') => unknown('limits.dialect', `no response has a header about limits${why}`)
+    const others = otherStatus(asker.replies())
     const request = limitedAsk(known)
-    if (request === null) return { findings }
+    if (request === null) return { findings: [open(), ...others] }
     const send = (ms: number) => asker.ask({ ...request, isBeyondLimit: true, isCounting: true, afterMs: ms })
     const found = asker.replies().some(isRefused) || (await countFrom(await send(0), maxAmount, send)).refused !== null
-    if (!found) return { findings }
+    if (!found) return { findings: [open(`, and ${maxAmount + 1} requests in a row are accepted`), ...others] }
     if (asker.isBrief)
       return {
-        findings: [open, unknown('limits.further', 'would take minutes')],
+        findings: [open(), unknown('limits.further', 'would take minutes')],
         known: { leftOut: ['a limit that no response states'] },
       }
     const measured = await measure(send, async () => {
       const as: Partial<Ask> = { as: 'other', isBeyondLimit: true, isCounting: true }
       return asker.hasOtherCaller ? asker.ask({ ...request, ...as }) : null
     })
-    if (typeof measured === 'string') return { findings: [open, unknown('limits.further', measured)] }
+    if (typeof measured === 'string') return { findings: [open(), unknown('limits.further', measured)] }
     const { counted, why, reply, other } = measured
     const { amount, windowMs, algorithm } = counted
     const limit = { counts: 'requests', amount, windowMs, ...(algorithm !== null && { algorithm }) }
@@ -80,8 +80,6 @@ function noWait(replies: readonly Answer[]): readonly Fact[] {
   if (refused === undefined || Object.hasOwn(refused.headers, 'retry-after')) return []
   return [unknown('limits.retryAfter', `${cite(refused)}: it states no wait in Retry-After`)]
 }
-
-const endMs = (reply: Answer): number => reply.observation?.endMs ?? sentMs(reply)
 
 async function measure(
   send: (afterMs: number) => ReturnType<QuestionAsker['ask']>,

@@ -266,6 +266,7 @@ export const isRefused = ({ observation }: Answer): boolean =>
 
 /** On our clock; 0 if it was not sent. */
 export const sentMs = ({ observation }: Answer): number => observation?.sentMs ?? 0
+export const endMs = (reply: Answer): number => reply.observation?.endMs ?? sentMs(reply)
 
 const senderOf = ({ call, as }: Ask): string => as ?? traitsOf(call).sender
 

@@ -16,7 +16,7 @@ import {
 import { countsRequests, type Policy, policiesIn } from '../contract/limit-headers/policies.ts'
 import { is2xx } from '../lib/numbers.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
-import { type Answer, sentMs } from './asker.ts'
+import { type Answer, endMs, sentMs } from './asker.ts'
 import { cite, type Fact, unknown, value } from './question.ts'
 
 /** The dialect whose statements most responses have, and what it says of each. */
@@ -327,7 +327,8 @@ function beginsAnew(
   const after = successes.filter(each => sentMs(each.reply) > sentMs(reply) + lengthMs)
   return after.every(each => {
     const nowMs = sentMs(each.reply)
-    const inWindow = replies.filter(other => sentMs(other) <= nowMs && sentMs(other) > nowMs - lengthMs)
+    // A request may count until its response is there.
+    const inWindow = replies.filter(other => sentMs(other) <= nowMs && endMs(other) > nowMs - lengthMs)
     return each.used <= inWindow.length
   })
 }

@@ -1,7 +1,10 @@
 import { documentedContract } from '../contract/documented.ts'
+import { limiterAlgorithms } from '../contract/limit-headers/further-limits.ts'
+import { retryAfterForms } from '../contract/limit-headers/limit-headers.ts'
 import { parseProfile } from '../contract/profile.ts'
 import { type Source, sourceOfValue } from '../contract/sources.ts'
 import { plural } from '../lib/format.ts'
+import { ownMember } from '../lib/json.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
 import { oneLine } from '../lib/visible.ts'
 import { yamlComment, yamlLines, yamlText } from '../lib/write-yaml.ts'
@@ -21,7 +24,9 @@ export function learnedProfile({ findings, partial, replies, spentPico }: Lesson
   const written = learned.filter(each => !isAsDocumented(each))
   const same = learned.filter(isAsDocumented)
   const differences = differencesIn(findings, written, partial)
-  const unknowns = findings.flatMap(finding => (finding.kind === 'unknown' ? [`${finding.path}: ${finding.why}`] : []))
+  const unknowns = findings.flatMap(finding =>
+    finding.kind === 'unknown' ? [`${finding.path}: ${shortened(finding.why)}${toWrite(finding.path)}`] : [],
+  )
   const yaml = [
     ...yamlComment(`Learned from ${target} with ${replies.length} calls for at most $${formatPico(spentPico)}.`),
     ...yamlComment(
@@ -43,6 +48,27 @@ export function learnedProfile({ findings, partial, replies, spentPico }: Lesson
 }
 
 const maxName = 100
+
+const furtherLimit = (more: string) =>
+  `limits: { further: { <name>: { counts: requests, amount: <number>, windowMs: <milliseconds>${more} } } }`
+
+/** The line of a profile that states what a few calls cannot tell, by the path of the value. */
+const lines: Readonly<Record<string, string>> = {
+  'limits.windowMs': 'limits: { windowMs: <milliseconds> }',
+  'limits.algorithm': `limits: { algorithm: ${limiterAlgorithms.join(' | ')} }`,
+  'limits.dialect': `if there is a limit, limits: { dialect: none, tokenHeaders: false } and ${furtherLimit('')}`,
+  'limits.further': furtherLimit(''),
+  'limits: what the limit counts': furtherLimit(', units: { default: 1, <method>: <units> }'),
+  'limits.retryAfter': `limits: { retryAfter: ${retryAfterForms.join(' | ')} }`,
+}
+
+const toWrite = (path: string): string => {
+  const line = ownMember(lines, path)
+  return line === null ? '' : `; to state it, write ${line}`
+}
+
+const maxWhy = 180
+const shortened = (why: string): string => (why.length > maxWhy ? `${why.slice(0, maxWhy - 3)}...` : why)
 
 /** The base credits of all networks under one name. */
 function namesOf(learned: readonly LearnedValue[]): readonly string[] {

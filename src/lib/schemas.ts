@@ -132,7 +132,11 @@ function keysAt(schema: unknown, value: unknown, path: Path): readonly string[] 
   const [step, ...rest] = path
   const part = step === undefined ? undefined : at(value, [step])
   if (schema instanceof z.ZodArray) return keysAt(schema.element, part, rest)
-  if (schema instanceof z.ZodRecord) return keysAt(schema.valueType, part, rest)
+  if (schema instanceof z.ZodRecord) {
+    const { keyType, valueType } = schema
+    if (step !== undefined) return keysAt(valueType, part, rest)
+    return keyType instanceof z.ZodEnum ? keyType.options.map(String) : []
+  }
   if (!(schema instanceof z.ZodObject)) return []
   return step === undefined ? Object.keys(schema.shape) : keysAt(schema.shape[step], part, rest)
 }

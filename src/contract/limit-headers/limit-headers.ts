@@ -32,7 +32,7 @@ export type LimitStatement = {
   readonly policy?: string
 }
 
-const retryAfterForms = ['seconds', 'http-date', 'ms', 'none'] as const
+export const retryAfterForms = ['seconds', 'http-date', 'ms', 'none'] as const
 export type RetryAfterForm = (typeof retryAfterForms)[number]
 
 type Row = readonly [header: string, form: LimitFormName, key?: string]

@@ -189,7 +189,10 @@ describe('a mistake is reported with its place and what is there', () => {
       '{ dialect: none, headers: { requests-limit: { header: a, form: number }, requests-remaining: { header: A, form: number } } }',
       /p\.yaml:1:112: got "A", expected a header of its own/,
     ],
-    ['{ headers: { request-limit: { header: a, form: number } } }', /p\.yaml:1:22: got "request-limit", expected /],
+    [
+      '{ headers: { request-limit: { header: a, form: number } } }',
+      /p\.yaml:1:22: got "request-limit", expected one of the keys requests-limit, .*did you mean "requests-limit"/,
+    ],
     [
       '{ further: { burst: { counts: seconds, amount: 1 } } }',
       /got "seconds", expected requests, tokens, input-tokens/,

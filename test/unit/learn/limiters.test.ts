@@ -189,6 +189,8 @@ describe('limiters of others', () => {
 
   test.each([
     ['a window of 5 s', windows(6, 5_000, () => 0), 5_000, true],
+    ['a window of 10 in each second', windows(10, 1_000, () => 0), 1_000, true, 10],
+    ['an aligned window of 10 in each second', aligned(10, 1_000, 0), 1_000, true, 10],
     ['a window of 5 s that blocks for 8 s', windows(6, 5_000, refusal => (refusal === 1 ? 8_000 : 0)), 5_000, false],
     ['a window of 5 s that each refusal begins anew, twice as long', windows(6, 5_000, () => 10_000), 5_000, false],
     ['a bucket of 6 with one each second', bucket(6, 1_000), 6_000, true],

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { type Contract, type LimiterAlgorithm, limiterAlgorithms } from '../../../src/contract/contract.ts'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { firstScenario } from '../../../src/learn/first-scenario.ts'
-import { learnForeign, speaking } from '../../support/learn-foreign.ts'
+import { foreign, learnForeign, speaking } from '../../support/learn-foreign.ts'
+import { learnFrom } from '../../support/learn-from.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
 
 /** A service whose every model has this many requests in a window, and that states nothing. */
@@ -64,4 +65,14 @@ describe('a gateway that states no limit', () => {
   test.each(counted.slice(0, 2))('and accepts a tenth more is named: %s of %i ms', async (algorithm, windowMs) => {
     expect((await found(algorithm, windowMs, 14)).clauses).toEqual(['limit.requests.enforced'])
   })
+})
+
+test('a limit that few calls do not reach is left to the user, with the line of a profile that states it', async () => {
+  const { yaml } = await learnFrom({ contract: silent('fixed-window', 60_000, 30), over: foreign })
+  const text = yaml.replaceAll(/\n#\s+/g, ' ')
+  expect(text).toContain('and 13 requests in a row are accepted; to state it, write if there is a limit,')
+  const line = /\{ further: .*? \} \} \}/.exec(text)?.[0] ?? ''
+  const stated = line.replace('<name>', 'requests').replace('<number>', '30').replace('<milliseconds>', '60000')
+  const { limits } = parseProfile(`limits: ${stated}`, 'written by hand')
+  expect(limits.further.requests).toMatchObject({ counts: 'requests', amount: 30, windowMs: 60_000 })
 })
