@@ -96,6 +96,10 @@ export function hasHugeNumber(value: unknown): boolean {
 export const plainText = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
 
+/** What `Number` makes of a value; NaN for an object, for which it may throw, too. */
+export const plainNumber = (value: unknown): number =>
+  typeof value === 'object' && value !== null ? Number.NaN : Number(value)
+
 export const parseObject = (text: string): JsonObject | null => toObject(parseJson(text))
 
 /**

@@ -1,7 +1,7 @@
 import type { ClausesOf } from '../../contract/clauses.ts'
 import type { AccountTier, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
-import { ownMember, plainText, toObject } from '../../lib/json.ts'
+import { ownMember, plainNumber, plainText, toObject } from '../../lib/json.ts'
 import type { ListDescriptor } from '../../observation/requests/lists.ts'
 import { is2xx, jsonObject } from '../../observation/response.ts'
 import { type Check, checkBodyType, expectFor } from './check.ts'
@@ -88,7 +88,7 @@ function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contr
   for (const entry of entries.map(toObject)) {
     const limits = entry?.rateLimits
     if (!Array.isArray(limits)) return `an entry of rateLimits is ${quote(entry)}, expected it to have a list of limits`
-    const none = limits.map(toObject).find(limit => isPerMinute(limit?.type) && Number(limit?.amount) < 1)
+    const none = limits.map(toObject).find(limit => isPerMinute(limit?.type) && plainNumber(limit?.amount) < 1)
     if (none !== undefined) return `${quote(entry?.apiModelId)} has ${quote(none)}, expected an amount of at least 1`
     const model = contract.models.find(known => known.id === entry?.apiModelId)
     // What the target publishes is canonical, so it is compared with the limits in responses instead.
@@ -97,7 +97,7 @@ function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contr
     const expected: Readonly<Record<string, number>> = { RPM: requestsPerMinute, TPM: tokensPerMinute }
     for (const limit of limits.map(toObject)) {
       const amount = ownMember(expected, plainText(limit?.type))
-      if (amount !== null && Number(limit?.amount) !== amount)
+      if (amount !== null && plainNumber(limit?.amount) !== amount)
         return `${model.id} has ${quote(limit)}, expected ${amount} (${accountTier} ${model.tier})`
     }
   }

@@ -29,6 +29,11 @@ describe('lists in any layout', () => {
       'ref-small-24b has {"amount":4500,"type":"RPM"}, expected 75 (default S)',
       limits([entry('ref-small-24b', 4500, 750_000)]),
     ],
+    'an amount that no text and no number is made of': [
+      'catalogue.rate-limits',
+      'ref-small-24b has {"amount":{"toString":1,"valueOf":1},"type":"RPM"}, expected 75 (default S)',
+      limits([{ apiModelId: 'ref-small-24b', rateLimits: [{ amount: { toString: 1, valueOf: 1 }, type: 'RPM' }] }]),
+    ],
   })
   test.each([
     ['catalogue.networks', networks([{ slug: 'base-mainnet' }])],
@@ -49,6 +54,9 @@ describe('lists in the public layout', () => {
       'a list without models': models({ object: 'list', data: [] }),
       'limits of the tier': limits([entry('ref-small-24b', 75, 750_000), entry('ref-large-235b', 20, 500_000)]),
       'an unknown model, and one without a name': limits([entry('other', 1, 1), entry(undefined, 1, 1)]),
+      'a kind of limit that is an object': limits([
+        { apiModelId: 'ref-small-24b', rateLimits: [{ amount: 9, type: { toString: 1 } }] },
+      ]),
       'an unknown kind of limit': limits([{ apiModelId: 'ref-small-24b', rateLimits: [{ amount: 9, type: 'RPD' }] }]),
       'a model without limits': limits([{ apiModelId: 'ref-small-24b', rateLimits: [] }]),
       'a list that was requested too often': refused({ kind: 'models' }, 429, { error: 'No' }),
