@@ -91,7 +91,6 @@ export function hasHugeNumber(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).some(hasHugeNumber)
 }
 
-/** Null if the text is not a JSON object. */
 /** A text as it is, and any other value as its JSON. `String` throws for an object with members such as `toString`. */
 export const plainText = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
@@ -100,6 +99,7 @@ export const plainText = (value: unknown): string =>
 export const plainNumber = (value: unknown): number =>
   typeof value === 'object' && value !== null ? Number.NaN : Number(value)
 
+/** Null if the text is not a JSON object. */
 export const parseObject = (text: string): JsonObject | null => toObject(parseJson(text))
 
 /**
