@@ -1,9 +1,10 @@
 import type { Contract } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
 import { createBatch, type Defer } from '../lib/batches.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import { refusalsAs429 } from '../observation/response.ts'
-import type { Plan } from '../plan/plan.ts'
+import { type Plan, traitsOf } from '../plan/plan.ts'
 import { type Answers, createAnswerLog, createInventedKeys } from './answers.ts'
 import type { Billing, BlockCounts } from './audits/audit.ts'
 import {
@@ -112,7 +113,8 @@ export function createJudge(
   const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   const checks = createChecks(contract, findingLog)
   const series = createSeries(plan, contract)
-  const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, findingLog, series.spend)
+  const auditContext = { contract, shared: plan.callers.shared, startedAtMs, callsOneNetwork: callsOneNetwork(plan) }
+  const audits = createAudits(auditContext, findingLog, series.spend)
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
   const searches = createSearchFolds(plan, contract)
@@ -214,6 +216,17 @@ export function createJudge(
       }
     },
   }
+}
+
+/**
+ * Whether all RPC requests of a plan name the same network, so a limit per network counts what one over all networks does. A
+ * probe of the proxy may count against neither.
+ */
+export function callsOneNetwork({ calls }: Pick<Plan, 'calls'>): boolean {
+  const all = Object.values(calls)
+  if (all.some(call => call.kind === 'probe' && probeOf(call.probe).draws === 'rpc')) return false
+  const scopes = all.flatMap(call => traitsOf(call).limits.map(({ scope }) => scope))
+  return new Set(scopes.flatMap(scope => (scope.limiter === 'rpc' ? [scope.network] : []))).size === 1
 }
 
 /** The readings of a run, as of a snapshot. */

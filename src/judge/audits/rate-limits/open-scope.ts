@@ -58,8 +58,9 @@ type OpenScopeOptions = {
   readonly strays: () => readonly LimitRequest[]
 }
 
+/** `length`: in how many of the scopes, from the usual one on, the requests are judged. */
 export function createOpenScope(
-  { counters: { length } }: ApplicableLimit,
+  length: number,
   { reporter, reporterForCaller, createLimit, strays }: OpenScopeOptions,
 ): OpenScope {
   const readings = Array.from({ length }, (_, index) =>

@@ -67,7 +67,9 @@ export function createRateLimitAudit(
     if (known !== undefined) return known
     const otherUse = drawn.limiter === 'control' ? () => ofCaller.limited : () => 0
     const limitContext = { ...context, caller, offset, firstSentMs: firstSentMs ?? 0, otherUse }
-    const scope = createOpenScope(drawn, {
+    // With one network, both scopes of the limit of the proxy count the same.
+    const isDecided = drawn.limiter === 'rpc' && context.callsOneNetwork === true
+    const scope = createOpenScope(isDecided ? 1 : drawn.counters.length, {
       reporter,
       reporterForCaller: chain === undefined ? ofKeys : withWalletLimits,
       createLimit: (counted, to) => {
