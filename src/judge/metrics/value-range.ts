@@ -162,7 +162,7 @@ const ownReasons: Partial<Record<DropReason, { readonly why: string; readonly re
     remedy: 'use more callers or a longer stage, or set "exceed-failure-limit"',
   },
   budget: { why: 'because the budget was spent', remedy: 'raise the budget' },
-  interrupted: { why: 'because the run was ended', remedy: 'let it end by itself' },
+  interrupted: { why: 'because the run was over', remedy: 'let it end by itself, after a longer "pause" if it did' },
 }
 
 /** The number of requests that Turnpike held back, which is not a fault of the target. */

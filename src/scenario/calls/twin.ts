@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isDeterministic } from '../../contract/chat-options.ts'
 import { twinForms, twinParts } from '../../contract/requests/steps.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
-import { parseFields } from '../../lib/schemas.ts'
+import { entriesOf, parseFields } from '../../lib/schemas.ts'
 import { oneOf, unknownWord } from '../../lib/usage-error.ts'
 import { durationField, flagField, mapping, textField } from '../fields.ts'
 import { type CallContext, type CallKind, kindField, type TwinForm } from './call-kind.ts'
@@ -118,12 +118,12 @@ function unfit(form: TwinForm, of: TwinCall['of'], { callers, keysPerCaller }: C
 
 export function resolveTwin(value: unknown, context: CallContext): TwinCall | null {
   const { of, as, concurrent, 'may-differ': mayDiffer, 'alone-after': written } = parseFields(twinSchema, value)
-  const { resolved, report } = context
+  const { resolved, report, written: calls } = context
   if (of === undefined) return null
   const original = resolved.get(of)
-  // An original with a mistake is already reported.
-  if (original === null) return null
-  if (original === undefined || !hasTwins(original)) {
+  // An original with a mistake is already reported, and its kind is unknown.
+  if (original === null && !isRepetition(calls[of])) return null
+  if (!original || !hasTwins(original)) {
     const names = [...resolved].filter(([, call]) => call !== null && hasTwins(call)).map(([name]) => name)
     report(['of'], unknownWord(of, names, 'the name of a call of the kind chat, rpc or rpc-batch'))
     return null
@@ -142,6 +142,9 @@ export function resolveTwin(value: unknown, context: CallContext): TwinCall | nu
     report(['alone-after'], { got: `${aloneAfterMs / 1000}s`, expected: `at most ${maxDelayMs / 1000}s` })
   return { kind: 'twin', of: original, as, concurrent, mayDiffer, ...(isDelayed && { aloneAfterMs }) }
 }
+
+/** Calls that repeat others are not resolved yet when one of them names another one, or itself. */
+const isRepetition = (call: unknown): boolean => ['twin', 'replay'].includes(String(entriesOf(call).kind))
 
 const usualDelayMs = 5_000
 const maxDelayMs = 30_000
