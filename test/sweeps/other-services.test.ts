@@ -66,6 +66,8 @@ const unseenByCompletions = [
 const unseen: Readonly<Record<string, readonly string[]>> = {
   // Four ordinary requests are too few to see two of five fail, or what batches have in common.
   'node-conformance': ['text-id-is-sometimes-502', 'batch-fails-as-a-whole'],
+  // It sends RPC calls in several forms, and no completion.
+  'rpc-node': ['streams-refused'],
   'llm-server': unseenByCompletions,
   'llm-conformance': unseenByCompletions,
 }
