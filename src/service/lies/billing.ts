@@ -247,10 +247,10 @@ export const billingLies = {
       ['rpc.batch.error-price'],
       billBatch('The last item of a batch is not billed.', credits => credits.slice(0, -1)),
     ),
-    'first-item-twice-billed': billBatch('The first item of a batch is billed twice.', credits => [
-      credits[0] ?? 0,
-      ...credits,
-    ]),
+    'first-item-twice-billed': alsoViolating(
+      ['rpc.batch.error-price'],
+      billBatch('The first item of a batch is billed twice.', credits => [credits[0] ?? 0, ...credits]),
+    ),
     'advanced-as-standard': row('Advanced methods are billed as standard methods.', (honest, { rpc }) => ({
       itemCredits: item =>
         honest.itemCredits(item.multiplier === rpc.multipliers.advanced ? { ...item, multiplier: 1 } : item),
