@@ -7,10 +7,9 @@ import { type BadSignIn, isBadSignIn } from './wallets.ts'
 
 /**
  * The sender of a crafted request: the caller of the arrival, or one with another identity. `anonymous` sends no key, and
- * `other-scheme` sends credentials of another scheme. Four send the caller's own key in a form that the contract does not
- * have: under another scheme, alone, in another header, and with more characters. `free-user` does not pay, and
- * `zero-balance` has no balance. Only a wallet can send as `wallet`, with a sign-in that must be refused, or with one
- * sign-in in several requests at once.
+ * `other-scheme` sends credentials of another scheme. Three send the caller's own key in a form that the contract does not
+ * have: under another scheme, alone, and in another header. `free-user` does not pay, and `zero-balance` has no balance. Only a
+ * wallet can send as `wallet`, with a sign-in that must be refused, or with one sign-in in several requests at once.
  */
 export type Sender =
   | 'caller'

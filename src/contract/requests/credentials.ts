@@ -45,8 +45,8 @@ export const keyHeaders = ({ header, scheme }: KeyForm, key: string): Readonly<R
 /** The header with a key, as it is in requests. */
 export const keyHeader = ({ header }: KeyForm): string => header.toLowerCase()
 
-/** The caller's own key in a form that only a service with laxer rules accepts: elsewhere, or with more characters. */
-export const keyForgeries = ['key-of-other-scheme', 'key-without-scheme', 'key-in-other-header', 'longer-key'] as const
+/** Forms of a key that a contract does not have: its own key, which only a service with laxer rules accepts. */
+export const keyForgeries = ['key-of-other-scheme', 'key-without-scheme', 'key-in-other-header'] as const
 export type KeyForgery = (typeof keyForgeries)[number]
 
 export const isKeyForgery = (sender: string): sender is KeyForgery =>
@@ -65,7 +65,5 @@ export function misplacedKey(form: KeyForm, own: Readonly<Record<string, string>
       return { [header]: key }
     case 'key-in-other-header':
       return { [header === 'x-api-key' ? 'api-key' : 'x-api-key']: key }
-    case 'longer-key':
-      return { [header]: `${value}.x9` }
   }
 }

@@ -295,15 +295,8 @@ export const answerLies = {
     ),
   },
   'auth.bearer': {
-    // The guest pays for a longer form of a caller's key.
-    'any-key-will-do': alsoViolating(
-      ['billing.conservation'],
-      row('An invalid key opens a guest account.', honest => ({
-        accountHolder: key => honest.accountHolder(key) ?? honest.accountHolder(guestKey),
-      })),
-    ),
-    'key-by-its-start': row('A key with more characters at its end opens its account.', honest => ({
-      accountHolder: key => honest.accountHolder(key) ?? honest.accountHolder(key.slice(0, -3)),
+    'any-key-will-do': row('An invalid key opens a guest account.', honest => ({
+      accountHolder: key => honest.accountHolder(key) ?? honest.accountHolder(guestKey),
     })),
     'bad-key-is-403': replies('An invalid key returns 403.', isBadKey, setStatus(403)),
     'bad-key-is-403-for-streams': badKeyIs403('a stream', isForStream),
