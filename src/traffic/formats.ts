@@ -1,3 +1,4 @@
+import type { JsonObject } from '../lib/json.ts'
 import { azure, burstGpt } from './csv.ts'
 import { har } from './har.ts'
 import { otlp } from './otlp.ts'
@@ -8,11 +9,31 @@ import { type BadRow, parseTraceLine, type TraceRow, type TrafficFormat, type Tr
 const mooncake: TrafficFormat = {
   title: 'a Mooncake trace',
   matches: head =>
-    /^\s*\{(?![^\n]*"(?:resourceSpans|scopeSpans|log)"\s*:)[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(head),
+    /^\s*\{(?![^\n]*"(?:resourceSpans|scopeSpans|log|parent_chat_id)"\s*:)[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(
+      head,
+    ),
   blockTokens: 512,
   read: async function* (file, { keepsText, onBytes }) {
     for await (const batch of linesOf(file, chunksOf(file, onBytes)))
       yield batch.map(({ line, text }) => itemOf(line, parseTraceLine(text), keepsText))
+  },
+}
+
+/** Lines as of Mooncake, with times in seconds. A chat that goes on names the one before it; -1: it is the first. */
+const bailian: TrafficFormat = {
+  title: 'a Qwen-Bailian trace',
+  matches: head => /^\s*\{[^\n]*"parent_chat_id"\s*:/.test(head),
+  blockTokens: 16,
+  read: async function* (file, { keepsText, onBytes }) {
+    const firstOf = new Map<unknown, unknown>()
+    const asMooncake = (line: JsonObject): JsonObject => {
+      const { chat_id: chat, parent_chat_id: parent = -1, timestamp } = line
+      const first = parent === -1 ? chat : (firstOf.get(parent) ?? parent)
+      firstOf.set(chat, first)
+      return { ...line, session_id: first, timestamp: typeof timestamp === 'number' ? timestamp * 1_000 : timestamp }
+    }
+    for await (const batch of linesOf(file, chunksOf(file, onBytes)))
+      yield batch.map(({ line, text }) => itemOf(line, parseTraceLine(text, asMooncake), keepsText))
   },
 }
 
@@ -22,9 +43,15 @@ function itemOf(line: number, row: TraceRow | BadRow, keepsText: boolean): Traff
 }
 
 /** By the name that `--from` takes. */
-export const formats = { mooncake, otlp, har, azure, burstgpt: burstGpt, run: ownRun } as const satisfies Readonly<
-  Record<string, TrafficFormat>
->
+export const formats = {
+  mooncake,
+  bailian,
+  otlp,
+  har,
+  azure,
+  burstgpt: burstGpt,
+  run: ownRun,
+} as const satisfies Readonly<Record<string, TrafficFormat>>
 
 export type FormatName = keyof typeof formats
 export const formatNames = Object.keys(formats) as readonly FormatName[]

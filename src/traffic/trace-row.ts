@@ -80,15 +80,23 @@ export function elementIn(text: string | null, expected: string): { readonly ele
   return { mistake: { got: text === null ? 'the end of the file within a list' : 'no JSON', expected } }
 }
 
-/** Reads a line of a trace: `timestamp` in milliseconds, `input_length`, `output_length` and `hash_ids`, as in Mooncake. */
-export function parseTraceLine(text: string): TraceRow | BadRow {
+/**
+ * Reads a line of a trace: `timestamp` in milliseconds, `input_length`, `output_length` and `hash_ids`, as in Mooncake.
+ * `asMooncake` changes the members of a line in another format.
+ */
+export function parseTraceLine(
+  text: string,
+  asMooncake: (line: JsonObject) => JsonObject = line => line,
+): TraceRow | BadRow {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     return { mistake: { got: 'a line that is not JSON', expected: 'a JSON object' } }
   }
-  return isObject(value) ? rowOf(value) : { mistake: { got: describeValue(value), expected: 'a JSON object' } }
+  return isObject(value)
+    ? rowOf(asMooncake(value))
+    : { mistake: { got: describeValue(value), expected: 'a JSON object' } }
 }
 
 function rowOf(value: JsonObject): TraceRow | BadRow {

@@ -213,6 +213,27 @@ test('a trace with more requests than a plan may contain says how to keep a part
   expect((await readTrace('replay', trace(), use, 4)).count).toBe(4)
 })
 
+test('a Qwen-Bailian trace has seconds, and chats that go on are sessions', async () => {
+  const line = (chat: number, parent: number, seconds: number, input: number, ids: readonly number[]) =>
+    JSON.stringify({
+      ...{ chat_id: chat, parent_chat_id: parent, timestamp: seconds, input_length: input, output_length: 30 },
+      ...{ type: 'text', turn: parent === -1 ? 1 : 2, hash_ids: ids },
+    })
+  const chats = [
+    line(159, -1, 61.114, 40, [1, 2, 3]),
+    line(7, -1, 62, 20, [9, 8]),
+    line(160, 159, 70.5, 60, [1, 2, 3, 4]),
+    line(161, 160, 80, 70, [1, 2, 3, 4, 5]),
+  ]
+  expect(await imported(chats.join('\n'))).toMatchObject({ format: 'bailian', requests: 4, sessions: 2, bad: 0 })
+  expect(rows().map(({ timestamp }) => timestamp)).toEqual([0, 886, 9_386, 18_886])
+  const names = rows().map(({ session_id: session }) => session)
+  expect([names[2], names[3]]).toEqual([names[0], names[0]])
+  expect(names[1]).not.toBe(names[0])
+  const { prompts } = await replayed()
+  expect(shared(prompts[0], prompts[2])).toBe(40)
+})
+
 describe('a table', () => {
   test.each([
     ['azure', azure, [0, 4_314.579, 4_541.877], [374, 396, 879], [44, 109, 55]],
