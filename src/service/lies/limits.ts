@@ -198,13 +198,16 @@ export const limitLies = {
       'A window ends two and a half seconds before its stated reset.',
       windowsEnd(({ resetMs }) => resetMs - earlyMs),
     ),
-    'window-that-slides': row('Every request postpones the reset of its window.', honest => ({
-      windowAt: (previous, nowMs, windowMs) => {
-        const fresh = honest.windowAt(undefined, nowMs, windowMs)
-        const open = previous !== undefined && nowMs < previous.resetMs
-        return open ? { ...previous, resetMs: fresh.resetMs } : fresh
-      },
-    })),
+    'window-that-slides': alsoViolating(
+      ['limit.requests.remaining'],
+      row('Every request postpones the reset of its window.', honest => ({
+        windowAt: (previous, nowMs, windowMs) => {
+          const fresh = honest.windowAt(undefined, nowMs, windowMs)
+          const open = previous !== undefined && nowMs < previous.resetMs
+          return open ? { ...previous, resetMs: fresh.resetMs } : fresh
+        },
+      })),
+    ),
   },
   'limit.requests.enforced': {
     'one-request-too-many': admit('A window admits one request more than its limit.', limit => limit + 1),
