@@ -331,12 +331,15 @@ export const billingLies = {
     ]),
   },
   'rpc.refused.free': {
-    'rejected-batch-billed': row('The supported items of a rejected batch are billed.', (honest, { rpc }) => ({
-      rejectionCredits: supported =>
-        honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
-    })),
+    'rejected-batch-billed': alsoViolating(
+      ['billing.conservation'],
+      row('The supported items of a rejected batch are billed.', (honest, { rpc }) => ({
+        rejectionCredits: supported =>
+          honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
+      })),
+    ),
     'every-refusal-billed': alsoViolating(
-      ['billing.conservation', 'billing.balance-before'],
+      ['billing.conservation', 'billing.balance-before', 'wallet.charge'],
       row('Every request that the proxy rejects is billed as a failing item.', (honest, { rpc }) => ({
         finish: (reply, state) => {
           const { account, route } = state
