@@ -7,6 +7,10 @@ import { type Source, sourceOfValue } from './sources.ts'
 /** A limit of one caller: of requests, or of their tokens. */
 export type LimitScope = Draw & { readonly unit: 'requests' | 'tokens' }
 
+/** Whether a status may be that of a refusal by a limit. */
+export const isLimitStatus = (status: number, { limits }: Pick<Contract, 'limits'>): boolean =>
+  status === 429 || status === limits.status
+
 /** The name of a limit in plans and reports: `chat:<model>`, `chat:<model> tokens`, `rpc`, `image` and so on. */
 export const limitName = (scope: LimitScope): string =>
   `${limiterOf(scope).name(scope)}${scope.unit === 'tokens' ? ' tokens' : ''}`

@@ -1,6 +1,6 @@
 import type { AccountTier, Contract, Model, Network } from '../contract/contract.ts'
 import { type Draw, limiterOf } from '../contract/limiters.ts'
-import { writtenLimit } from '../contract/limits.ts'
+import { isLimitStatus, writtenLimit } from '../contract/limits.ts'
 import { isJson, parseJson } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
 import {
@@ -184,7 +184,9 @@ export function defaultBehavior(contract: Contract): Behavior {
       canPay(account, amount) && (account.wallet === undefined || account.picoUsd >= leastPicoUsd),
 
     isFailure: status =>
-      abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,
+      abuse.counts === 'non-success'
+        ? status >= 300
+        : status >= 400 && status < 500 && !isLimitStatus(status, contract),
     failureWeight: () => 1,
     toleratesFailures: failures => failures <= abuse.failures,
     isRemembered: ageMs => ageMs < abuse.windowMs,

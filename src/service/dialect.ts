@@ -8,6 +8,7 @@ import {
   readStatement,
   retryAfterHeader,
 } from '../contract/limit-headers/limit-headers.ts'
+import { isLimitStatus } from '../contract/limits.ts'
 import { type AddedSecrets, missingAddition } from '../contract/requests/additions.ts'
 import { keyHeader } from '../contract/requests/credentials.ts'
 import { is2xx } from '../lib/numbers.ts'
@@ -45,7 +46,7 @@ export function createDialect(contract: Contract): {
       )
       for (const { source, target } of statements)
         if (source !== null && target !== null) write(kept, target, headers, source, now)
-      return status === 429 ? withWait(kept, to, nowMs) : kept
+      return isLimitStatus(status, contract) ? withWait(kept, to, nowMs) : kept
     },
   }
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contractSchema } from '../../src/contract/contract.ts'
 import { documentedContract } from '../../src/contract/documented.ts'
 import { knownLie } from '../../src/service/lies/lies.ts'
+import { speaking } from '../support/learn-foreign.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
 const refusingWith = (status: number) =>
@@ -29,6 +30,14 @@ describe('a limit that refuses with another status than 429', () => {
       ...{ scenario: 'scenarios/rate-limit.yaml', contract: refusingWith(503), lies: [knownLie(name)] },
     })
     expect(clausesOf(run)).toContain(clause)
+  })
+
+  test.each(['kong', 'azure'] as const)('and states its wait as its dialect has it: %s', async dialect => {
+    const run = await virtualRun({
+      scenario: 'scenarios/rate-limit.yaml',
+      contract: speaking(dialect, { status: 503 }),
+    })
+    expect(clausesOf(run), JSON.stringify(run.report.findings.map(({ message }) => message))).toEqual([])
   })
 
   test('is accused by a document that has 429', async () => {

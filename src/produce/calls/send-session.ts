@@ -1,5 +1,6 @@
 import type { Contract } from '../../contract/contract.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../../contract/limit-headers/limit-headers.ts'
+import { isLimitStatus } from '../../contract/limits.ts'
 import { inMicroseconds, sleepPreciselyUntil } from '../../lib/clock.ts'
 import { parseJson } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
@@ -185,7 +186,7 @@ function nextOf(
   const from = { endMs: endMs ?? dueMs, earliestMs: 0 }
   // A success with neither a text nor the call of a tool ends nothing.
   if (isAnswered || isSuccess(ended)) return from
-  const isRefused = outcome.kind === 'answered' && [429, contract.limits.status].includes(outcome.status)
+  const isRefused = outcome.kind === 'answered' && isLimitStatus(outcome.status, contract)
   if ((isRefused ? plan.after429 : plan.afterFailure) === 'give-up') return 'no-response'
   const waitMs = isRefused && response !== null ? waitIn(response.headers, contract, clock.wallMs()) : 0
   return waitMs > maxWaitMs ? 'no-response' : { ...from, earliestMs: from.endMs + waitMs }
