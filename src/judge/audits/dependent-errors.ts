@@ -242,7 +242,7 @@ export type InvalidRequests = {
 export function createInvalidRequestsAudit({
   contract,
 }: Pick<AuditContext, 'contract'>): Audit & { readonly counts: () => readonly InvalidRequests[] } {
-  const paths = new Map<string, InvalidRequests>()
+  const paths = new Map<string, MutableInvalid>()
   /** The paths whose last response was an error. */
   const failing = new Set<string>()
   return {
@@ -257,19 +257,19 @@ export function createInvalidRequestsAudit({
       if (!isError && !is2xx(status) && (probe === null || !isPromisedStatus(probe, status, contract))) return
       // A failed connection of a probe, or a 500 of the service, has judges of its own.
       if (probe !== null && isError && (response === null || !isFromGateway(response, contract))) return
-      const ended = { requests: 1, errors: isError ? 1 : 0 }
-      const isNew = probe !== null && isError && !failing.has(path)
       const known = getOrAdd(paths, path, () => noRequests(path))
-      const added = {
-        path,
-        invalid: probe === null ? noErrors() : ended,
-        valid: probe === null ? ended : noErrors(),
-        times: known.times + (isNew ? 1 : 0),
-        failed: new Map(probe !== null && isError ? [[probe, [id]]] : []),
+      const ofKind = probe === null ? known.valid : known.invalid
+      ofKind.requests++
+      if (!isError) {
+        failing.delete(path)
+        return
       }
-      mergeFields(known, added, invalidRules)
-      if (isError) failing.add(path)
-      else failing.delete(path)
+      ofKind.errors++
+      if (probe !== null) {
+        if (!failing.has(path)) known.times++
+        known.failed.set(probe, firstIds(known.failed.get(probe) ?? [], [id]))
+      }
+      failing.add(path)
     },
     finish: () => {},
     counts: () => [...paths.values()],
@@ -291,8 +291,15 @@ function comparedPath(request: RequestDescriptor, contract: Contract): string | 
 const isRefused = (name: string, contract: Contract): boolean => probeOf(name).promised(contract).every(isRefusal)
 const isRefusal = (status: number): boolean => status >= 400 && status < 500
 
-const noErrors = (): ErrorCount => ({ requests: 0, errors: 0 })
-const noRequests = (path: string): InvalidRequests => ({
+type MutableErrors = { -readonly [Name in keyof ErrorCount]: number }
+type MutableInvalid = Omit<InvalidRequests, 'invalid' | 'valid' | 'times'> & {
+  readonly invalid: MutableErrors
+  readonly valid: MutableErrors
+  times: number
+}
+
+const noErrors = (): MutableErrors => ({ requests: 0, errors: 0 })
+const noRequests = (path: string): MutableInvalid => ({
   path,
   invalid: noErrors(),
   valid: noErrors(),
@@ -307,7 +314,7 @@ const minTimes = 3
 export function judgeInvalidRequests(all: readonly InvalidRequests[], reporter: ClauseReporter<'probe'>): void {
   for (const path of new Set(all.map(each => each.path))) {
     const ofPath = all.filter(each => each.path === path)
-    const { invalid, valid, times, failed } = mergeAll(ofPath, () => noRequests(path), invalidRules)
+    const { invalid, valid, times, failed } = mergeAll(ofPath, (): InvalidRequests => noRequests(path), invalidRules)
     const size = invalid.requests + valid.requests
     const drawn = invalid.errors + valid.errors
     const draw = { size, marked: invalid.requests, drawn }
