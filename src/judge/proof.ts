@@ -1,5 +1,6 @@
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
+import { documentedContract } from '../contract/documented.ts'
 import { plural } from '../lib/format.ts'
 import type { Observation } from '../observation/observation.ts'
 import { applicableLimit, isProbeRequest, requestTraits } from '../observation/requests/request.ts'
@@ -317,13 +318,9 @@ const lacksMethod = /\bmethod\b.*\b(support|allow|available|enabled|permit|imple
 function withoutMethod(error: string): string {
   if (!lacksMethod.test(error)) return ''
   const [method = '<method>'] = /\b[a-z0-9]+_\w+|\b[a-z]+[A-Z]\w*/.exec(error) ?? []
-  const family = /^(eth|net|web3|debug|trace|txpool)_/.test(method)
-    ? 'evm'
-    : method.startsWith('starknet_')
-      ? 'starknet'
-      : null
-  const named = family ?? (method === '<method>' ? '<family>' : 'solana')
-  return `; if it does not have the method, the profile can say so: rpc: { methods: { ${named}: { ${method}: null } } }`
+  const families = Object.entries(documentedContract.rpc.methods)
+  const [family = '<family>'] = families.find(([, methods]) => Object.hasOwn(methods, method)) ?? []
+  return `; if it does not have the method, the profile can say so: rpc: { methods: { ${family}: { ${method}: null } } }`
 }
 
 /** Fewer are chance. */

@@ -70,8 +70,8 @@ export function streamChunks({
     data: JSON.stringify({ ...common, choices: [{ index, delta, finish_reason: null, logprobs: null, ...more }] }),
   })
 
-  const logprobsAt = (shown: readonly Token[], k: number) =>
-    topLogprobs === null ? {} : { logprobs: logprobsOf([shown[k]?.word ?? ''], topLogprobs, k) }
+  const logprobsAt = ({ word }: Token, k: number) =>
+    topLogprobs === null ? {} : { logprobs: logprobsOf([word], topLogprobs, k) }
 
   const perChoice = generated.map(({ reasoning, content, shown, toolCall, finishReason }, index) => [
     choiceEvent('role', headMs, index, { role: 'assistant', content: '' }),
@@ -79,7 +79,7 @@ export function streamChunks({
       choiceEvent('reasoning', token.afterMs, index, { reasoning_content: spaced(token, k) }),
     ),
     ...shown.map((token, k) =>
-      choiceEvent('content', token.afterMs, index, { content: spaced(token, k) }, logprobsAt(shown, k)),
+      choiceEvent('content', token.afterMs, index, { content: spaced(token, k) }, logprobsAt(token, k)),
     ),
     ...toolCallsOf(toolCall, head).map(call =>
       choiceEvent('tool-call', content[0]?.afterMs ?? headMs, index, { tool_calls: [{ index: 0, ...call }] }),
