@@ -7,7 +7,16 @@ import { outputFlags } from './outputs.ts'
 const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown', 'sarif']
 
 /** Listed here, so that `--help` does not load their readers. */
-const trafficFormats: readonly FormatName[] = ['mooncake', 'bailian', 'otlp', 'har', 'azure', 'burstgpt', 'run']
+const trafficFormats: readonly FormatName[] = [
+  'mooncake',
+  'bailian',
+  'otlp',
+  'spans',
+  'har',
+  'azure',
+  'burstgpt',
+  'run',
+]
 
 const comparisonFormats: readonly ComparisonFormat[] = ['text', 'json', 'html', 'markdown']
 

@@ -1,6 +1,6 @@
 import { describeValue } from '../lib/usage-error.ts'
 import { chunksOf, linesOf } from './text-source.ts'
-import { emptyRow, lengthsOf, type TraceRow, type TrafficFormat, type TrafficItem } from './trace-row.ts'
+import { emptyRow, lengthsOf, parseDate, type TraceRow, type TrafficFormat, type TrafficItem } from './trace-row.ts'
 
 /** How the columns of a file are read. */
 type Columns = {
@@ -66,34 +66,8 @@ function cells(line: string): readonly string[] {
   )
 }
 
-const dateParts = /^(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(\.\d+)?(?:Z|([+-])(\d\d):?(\d\d))?$/
-
-/** `2023-11-16 18:15:46.6805900`, also with an offset from UTC, in milliseconds. */
-function parseDate(written: string): number | null {
-  const [
-    match,
-    year,
-    month,
-    day,
-    hour,
-    minute,
-    second,
-    fraction = '0',
-    sign = '+',
-    offsetHours = 0,
-    offsetMinutes = 0,
-  ] = dateParts.exec(written) ?? []
-  if (match === undefined) return null
-  const atUtc = Date.UTC(
-    ...([Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const),
-  )
-  const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000
-  return atUtc + Number(fraction) * 1_000 + (sign === '-' ? offset : -offset)
-}
-
-function parseSeconds(written: string): number | null {
-  return /^\d+(\.\d+)?$/.test(written) ? Number(written) * 1_000 : null
-}
+const parseSeconds = (written: string): number | null =>
+  /^\d+(\.\d+)?$/.test(written) ? Number(written) * 1_000 : parseDate(written)
 
 /** The LLM inference traces of Azure: a date, and the tokens of prompt and answer. */
 export const azure = csv('an Azure LLM inference trace', {
@@ -102,9 +76,9 @@ export const azure = csv('an Azure LLM inference trace', {
   timeText: 'a date such as 2023-11-16 18:15:46.6805900',
 })
 
-/** The traces of BurstGPT: seconds since the beginning, and in newer ones a session. */
+/** The traces of BurstGPT: seconds since the beginning, or a date, and in newer ones a session. */
 export const burstGpt = csv('a BurstGPT trace', {
   ...{ time: 'Timestamp', input: 'Request tokens', output: 'Response tokens', session: 'Session ID', model: 'Model' },
   parseTime: parseSeconds,
-  timeText: 'seconds such as 45 or 118.5',
+  timeText: 'seconds such as 45 or 118.5, or a date',
 })

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../lib/json.ts'
 import { azure, burstGpt } from './csv.ts'
 import { har } from './har.ts'
-import { otlp } from './otlp.ts'
+import { otlp, spans } from './otlp.ts'
 import { ownRun } from './own-run.ts'
 import { chunksOf, linesOf } from './text-source.ts'
 import { type BadRow, parseTraceLine, type TraceRow, type TrafficFormat, type TrafficItem } from './trace-row.ts'
@@ -9,7 +9,7 @@ import { type BadRow, parseTraceLine, type TraceRow, type TrafficFormat, type Tr
 const mooncake: TrafficFormat = {
   title: 'a Mooncake trace',
   matches: head =>
-    /^\s*\{(?![^\n]*"(?:resourceSpans|scopeSpans|log|parent_chat_id)"\s*:)[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(
+    /^\s*\{(?![^\n]*"(?:resourceSpans|scopeSpans|resource_spans|scope_spans|attributes|log|parent_chat_id)"\s*:)[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(
       head,
     ),
   blockTokens: 512,
@@ -47,6 +47,7 @@ export const formats = {
   mooncake,
   bailian,
   otlp,
+  spans,
   har,
   azure,
   burstgpt: burstGpt,

@@ -101,7 +101,8 @@ const [listStart, listEnd, objectStart, objectEnd] = [0x5b, 0x5d, 0x7b, 0x7d]
 type Level = { readonly isWanted: boolean; readonly path: string; key: string }
 
 /**
- * The objects in the lists whose path matches `wanted`, such as `log/entries`, of a JSON document, or of several after one another, in batches. It never holds more
+ * The objects in the lists whose path matches `wanted`, such as `log/entries`, of a JSON document, or of several after
+ * one another, in batches. Where the empty path matches, objects outside of lists are among them. It never holds more
  * than one of them, so the document may have any size. The last item has no text if the document ends too early.
  */
 export async function* elementsOf(
@@ -110,6 +111,7 @@ export async function* elementsOf(
   wanted: RegExp,
 ): AsyncIterable<readonly (SourceText | { readonly line: number; readonly text: null })[]> {
   const levels: Level[] = []
+  const isWantedAlone = wanted.test('')
   let line = 1
   let isText = false
   let isEscaped = false
@@ -139,7 +141,7 @@ export async function* elementsOf(
         if (level !== undefined) level.key = word
       } else if (code === objectStart || code === listStart) {
         if (depth > 0) depth++
-        else if (code === objectStart && levels.at(-1)?.isWanted) {
+        else if (code === objectStart && (levels.at(-1)?.isWanted ?? isWantedAlone)) {
           depth = 1
           from = at
           element = ''

@@ -73,6 +73,31 @@ export function lengthsOf(
   return typeof answer === 'number' ? { input: prompt, output: Math.max(1, answer) } : answer
 }
 
+const dateParts = /^(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(\.\d+)?(?:Z|([+-])(\d\d):?(\d\d))?$/
+
+/** `2023-11-16 18:15:46.6805900`, also with an offset from UTC, in milliseconds; null: no such date. */
+export function parseDate(written: string): number | null {
+  const [
+    match,
+    year,
+    month,
+    day,
+    hour,
+    minute,
+    second,
+    fraction = '0',
+    sign = '+',
+    offsetHours = 0,
+    offsetMinutes = 0,
+  ] = dateParts.exec(written) ?? []
+  if (match === undefined) return null
+  const atUtc = Date.UTC(
+    ...([Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const),
+  )
+  const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000
+  return atUtc + Number(fraction) * 1_000 + (sign === '-' ? offset : -offset)
+}
+
 /** An element of a list in a JSON document. `text`: null if the document ends within the list. */
 export function elementIn(text: string | null, expected: string): { readonly element: JsonObject } | BadRow {
   const element = text === null ? null : parseObject(text)

@@ -60,6 +60,12 @@ const spans = (...list: readonly object[]) => ({
 const messages = (...texts: readonly string[]) =>
   JSON.stringify(texts.map(content => ({ role: 'user', parts: [{ type: 'text', content }] })))
 
+const snakeCase = (json: string): string =>
+  json.replace(
+    /"([a-z]+(?:[A-Z][a-z]+)+)":/g,
+    (_, name: string) => `"${name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)}":`,
+  )
+
 describe('spans', () => {
   test('become requests with their conversation, model and cached tokens, in the order of their starts', async () => {
     const result = await imported(
@@ -92,10 +98,76 @@ describe('spans', () => {
     ['resourceSpans alone', ({ resourceSpans }) => [...resourceSpans, ...resourceSpans]],
     ['batches of a store of traces', ({ resourceSpans }) => ({ batches: [...resourceSpans, ...resourceSpans] })],
     ['another key first', document => ({ trace: { timestamp: 5, spans: 2 }, of: [document, document] })],
+    ['names of Protobuf', document => JSON.parse(snakeCase(JSON.stringify([document, document])))],
   ])('may be %s', async (_, form) => {
     const document = form(spans(span(0, chat(97, 52))))
     const result = await imported(JSON.stringify(document))
     expect(result).toMatchObject({ format: 'otlp', requests: 2, bad: 0 })
+  })
+
+  const printed = (startTime: unknown, attributes: object) => ({ name: 'chat', start_time: startTime, attributes })
+  const listed = [span(0, chat(97, 52)), span(700, chat(8, 2))]
+  test.each<readonly [string, unknown]>([
+    ['a list', listed],
+    ['one per line', listed.map(each => JSON.stringify(each)).join('\n')],
+    ['one after another', listed.map(each => JSON.stringify(each, null, 4)).join('\n')],
+    ['with names of Protobuf', snakeCase(JSON.stringify(listed))],
+    [
+      'as consoles print them',
+      [
+        printed('2026-01-15T12:00:00.100000Z', chat(97, 52)),
+        printed('2026-01-15T12:00:00.800000Z', { ...chat(8, 2), 'gen_ai.request.stop_sequences': ['END'] }),
+      ],
+    ],
+    [
+      'with seconds and nanoseconds',
+      [
+        [5, 100_000_000],
+        [5, 800_000_000],
+      ].map((at, first) => printed(at, first ? chat(8, 2) : chat(97, 52))),
+    ],
+  ])('without a document may be %s', async (_, source) => {
+    const result = await imported(source)
+    expect(result).toMatchObject({ format: 'spans', requests: 2, bad: 0, durationMs: 700 })
+    expect(rows()).toMatchObject([
+      { input_length: 97, output_length: 52 },
+      { input_length: 8, output_length: 2 },
+    ])
+  })
+
+  test('of OpenInference have their own names', async () => {
+    const llm = (startMs: number, content: string) =>
+      span(startMs, {
+        'openinference.span.kind': 'LLM',
+        'llm.model_name': 'gpt-4o',
+        'llm.token_count.prompt': 40,
+        'llm.token_count.completion': 7,
+        'llm.token_count.prompt_details.cache_read': 32,
+        'session.id': 'a',
+        'llm.input_messages.1.message.role': 'user',
+        'llm.input_messages.1.message.contents.0.message_content.text': content,
+        'llm.input_messages.0.message.role': 'system',
+        'llm.input_messages.0.message.content': 'Answer in French.',
+      })
+    const chain = span(0, { 'openinference.span.kind': 'CHAIN', 'llm.token_count.prompt': 80 })
+    const result = await imported(spans(chain, llm(0, 'Name a lake.'), llm(9, 'Name a river.')), { keepsText: true })
+    expect(result).toMatchObject({ requests: 2, sessions: 1, bad: 0 })
+    expect(rows()).toMatchObject([
+      {
+        input_length: 40,
+        output_length: 7,
+        cached_length: 32,
+        text_input: 'system: Answer in French.\nuser: Name a lake.',
+      },
+      { text_input: 'system: Answer in French.\nuser: Name a river.' },
+    ])
+  })
+
+  test.each([
+    ['spans without a start', printed(undefined, chat(8, 2)), 'got startTimeUnixNano nothing, expected nanoseconds'],
+    ['a start that is no date', printed('yesterday', chat(8, 2)), 'got start_time "yesterday", expected a date'],
+  ])('without a document: %s', async (_, wrong, message) => {
+    await expect(imported([wrong], { from: 'spans' })).rejects.toThrow(message)
   })
 
   test('may have numbers as texts, and messages as values', async () => {

@@ -198,6 +198,7 @@ const burst = `Timestamp,Model,Request tokens,Response tokens,Total tokens,Log T
 45,ChatGPT,1087,230,1317,Conversation log
 118,GPT-4,417,276,693,Conversation log
 `
+const datedBurst = burst.replace(/^5,/m, '1970-01-01T00:00:05Z,')
 const sessions = `Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type
 0,a-person,1,GPT-4,100,10,110,Conversation log
 10,a-person,1,GPT-4,200,20,220,Conversation log
@@ -239,11 +240,11 @@ describe('a table', () => {
     ['azure', azure, [0, 4_314.579, 4_541.877], [374, 396, 879], [44, 109, 55]],
     ['azure', azure2024, [0, 4.157], [2_162, 2_399], [5, 6]],
     ['burstgpt', burst, [0, 40_000, 113_000], [472, 1_087, 417], [18, 230, 276]],
+    ['burstgpt', datedBurst, [0, 40_000, 113_000], [472, 1_087, 417], [18, 230, 276]],
   ])('of %s has its times and lengths', async (format, text, times, input, output) => {
     expect(await imported(text)).toMatchObject({ format, requests: times.length, bad: 0 })
-    expect(rows().map(({ timestamp }) => timestamp)).toEqual(times)
-    expect(rows().map(({ input_length: tokens }) => tokens)).toEqual(input)
-    expect(rows().map(({ output_length: tokens }) => tokens)).toEqual(output)
+    const column = (name: keyof ReturnType<typeof rows>[number]) => rows().map(row => row[name])
+    expect([column('timestamp'), column('input_length'), column('output_length')]).toEqual([times, input, output])
   })
 
   test('has a call for each model, and names models if they are wanted', async () => {
