@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Contract } from '../../../src/contract/contract.ts'
-import { parseProfile } from '../../../src/contract/profile.ts'
-import type { ChatDescriptor } from '../../../src/observation/requests/chat.ts'
-import { plannedRequests } from '../../../src/produce/arrivals/planned-requests.ts'
-import { knownLie } from '../../../src/service/lies/lies.ts'
-import { virtualRun } from '../../support/virtual-run.ts'
+import type { Contract } from '../../src/contract/contract.ts'
+import { parseProfile } from '../../src/contract/profile.ts'
+import type { ChatDescriptor } from '../../src/observation/requests/chat.ts'
+import { plannedRequests } from '../../src/produce/arrivals/planned-requests.ts'
+import { knownLie } from '../../src/service/lies/lies.ts'
+import { virtualRun } from '../support/virtual-run.ts'
 
 const promised = (more = '') => parseProfile(`idempotency: { calls: [rpc, chat, stream]${more} }`, 'p.yaml')
 

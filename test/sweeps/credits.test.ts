@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { parseProfile } from '../../../src/contract/profile.ts'
-import { knownLie } from '../../../src/service/lies/lies.ts'
-import { virtualRun } from '../../support/virtual-run.ts'
+import { parseProfile } from '../../src/contract/profile.ts'
+import { knownLie } from '../../src/service/lies/lies.ts'
+import { virtualRun } from '../support/virtual-run.ts'
 
 const scenario = `
 name: credits
