@@ -1,5 +1,4 @@
-import { textsOfSecrets } from '../contract/requests/additions.ts'
-import { createMask, isStrong, type Mask } from '../lib/mask/mask.ts'
+import { createMask, isStrong, type Mask, textsOfSecrets } from '../lib/mask/mask.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { headersVariable, otlpHeaderSecrets } from '../outputs/otlp/receiver.ts'
 import type { Variables } from '../produce/callers/api-keys.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isStrong } from '../../lib/mask/mask.ts'
+import { parameterValue } from '../../lib/mask/mask.ts'
 import { memoizeByObject } from '../../lib/memoize.ts'
 import { isIssued, type Mistake, UsageError } from '../../lib/usage-error.ts'
 import { keyed } from '../fields.ts'
@@ -96,14 +96,6 @@ const additionIn =
 
 const encoded = (parameters: Readonly<Record<string, string>>): string => new URLSearchParams(parameters).toString()
 
-/** What a server reads of a parameter. */
-const decoded = (value: string): string =>
-  new URLSearchParams(`value=${value.replaceAll('+', '%2B')}`).get('value') ?? value
-
-/** What must be hidden of secrets that are added: also what a server reads of a parameter, and a word such as the key after `Bearer`. */
-export const textsOfSecrets = (secrets: readonly string[]): readonly string[] =>
-  secrets.flatMap(secret => [secret, decoded(secret), ...secret.split(/\s+/)]).filter(isStrong)
-
 /** Read for each request. Most profiles add nothing. */
 const additionsOf = memoizeByObject(({ requestHeaders, requestQuery }: Additions) => {
   const headers = Object.entries(requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -185,7 +177,7 @@ export function missingAddition(
     const sent = (place === 'header' ? headers[name] : query.get(name)) ?? null
     if (sent === null || (value === null && secrets[variable] === undefined)) return sent === null
     const expected = value ?? secrets[variable] ?? ''
-    return sent !== (place === 'parameter' && value === null ? decoded(expected) : expected)
+    return sent !== (place === 'parameter' && value === null ? parameterValue(expected) : expected)
   }
   const lacking = all.find(lacks)
   return lacking === undefined ? null : `${lacking.place} ${lacking.name}`

@@ -37,6 +37,17 @@ const maxLayers = 4
 const beyondCut = 8_192
 const maxDepth = 4_096
 
+/**
+ * What must be hidden of secrets that are added to requests: also what a server reads of a parameter, and a word such as
+ * the key after `Bearer`.
+ */
+export const textsOfSecrets = (secrets: readonly string[]): readonly string[] =>
+  secrets.flatMap(secret => [secret, parameterValue(secret), ...secret.split(/\s+/)]).filter(isStrong)
+
+/** What a server reads of a parameter in an address. */
+export const parameterValue = (written: string): string =>
+  new URLSearchParams(`value=${written.replaceAll('+', '%2B')}`).get('value') ?? written
+
 /** The mask of these secrets. Equal secrets and empty ones do not matter. */
 export function createMask(secrets: readonly string[]): Mask {
   const all = [...new Set(secrets)].filter(secret => secret !== '')
