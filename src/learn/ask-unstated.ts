@@ -4,6 +4,7 @@ import { limitedAsk, sharedLimit } from './ask-limits.ts'
 import { type Answer, type Ask, endMs, isRefused, sentMs } from './asker.ts'
 import { isLimited } from './find-dialect.ts'
 import { cite, type Fact, isService, type Question, type QuestionAsker, unknown, value } from './question.ts'
+import { recoversTwice } from './rest-of-limit.ts'
 
 /** A larger amount is not counted. */
 const maxAmount = 12
@@ -34,11 +35,15 @@ export const unstatedLimit: Question = {
     const send = (ms: number) => asker.ask({ ...request, isBeyondLimit: true, isCounting: true, afterMs: ms })
     const found = asker.replies().some(isRefused) || (await countFrom(await send(0), maxAmount, send)).refused !== null
     if (!found) return { findings: [open(`, and ${maxAmount + 1} requests in a row are accepted`), ...others] }
-    if (asker.isBrief)
+    if (asker.isBrief) {
+      // Whether it recovers soon tells what a first run may send.
+      for (let call = 0; call <= maxAmount && !recoversTwice(asker.replies()); call++)
+        if (!is2xx((await asker.ask(request)).status)) break
       return {
         findings: [open(), unknown('limits.further', 'would take minutes')],
         known: { leftOut: ['a limit that no response states'] },
       }
+    }
     const measured = await measure(send, async () => {
       const as: Partial<Ask> = { as: 'other', isBeyondLimit: true, isCounting: true }
       return asker.hasOtherCaller ? asker.ask({ ...request, ...as }) : null

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
-import { limitForms } from '../contract/limit-headers/forms.ts'
+import { waitIn } from '../contract/limit-headers/forms.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
 import type { AddedSecrets } from '../contract/requests/additions.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
@@ -9,7 +9,7 @@ import { type Clock, sleepUntil } from '../lib/clock.ts'
 import { toObject } from '../lib/json.ts'
 import { createMask, textsOfSecrets } from '../lib/mask/mask.ts'
 import { nearestPico } from '../lib/money.ts'
-import { is2xx, numberIn } from '../lib/numbers.ts'
+import { is2xx } from '../lib/numbers.ts'
 import { statedRequests, statedTokens } from '../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
 import { applicableLimit } from '../observation/requests/request.ts'
@@ -109,7 +109,9 @@ export const counting = { calls: 60, waitMs: 300_000 } as const
 /** After as many calls in a row without any response, the target is down. */
 const maxSilent = 3
 
-type Window = { readonly remaining: number; readonly tokens: number | null; readonly resetMs: number }
+/** `isGuess`: nothing states when it ends. */
+type Window = { readonly remaining: number; readonly tokens: number | null } & WindowEnd
+type WindowEnd = { readonly resetMs: number; readonly isGuess?: boolean }
 
 /** Enough for the small completions that are requested. */
 const tokensOfCall = 200
@@ -184,9 +186,11 @@ export function createAsker(options: AskerOptions): Asker {
     const wallMs = clock.wallMs()
     // Of two at once, neither must wait for the next window alone.
     const others = call.kind === 'replay' && call.concurrent ? 1 : inFlight
-    const waitMs = Math.max(isBeyondLimit ? 0 : windowEndMs(scope, others), failuresEndMs(), wallMs + afterMs) - wallMs
+    const leftMs = maxWaitMs + more.waitMs - waitedMs
+    const limitMs = isBeyondLimit ? 0 : windowEndMs(scope, others, wallMs + leftMs - 1)
+    const waitMs = Math.max(limitMs, failuresEndMs(), wallMs + afterMs) - wallMs
     if (waitMs > 0) {
-      if (waitedMs + waitMs > maxWaitMs + more.waitMs) return tooLong
+      if (waitMs > leftMs) return tooLong
       waitedMs += waitMs
       onWait(waitMs)
       await sleepUntil(clock, clock.nowMs() + waitMs)
@@ -200,11 +204,15 @@ export function createAsker(options: AskerOptions): Asker {
     return ++calls
   }
 
-  function windowEndMs(scope: string, others: number): number {
+  /** `lastMs`: how long it may wait. A guess that is longer becomes this, if it is worth a try. */
+  function windowEndMs(scope: string, others: number, lastMs: number): number {
     const window = windows.get(scope)
-    if (window === undefined || window.resetMs <= clock.wallMs()) return 0
+    const wallMs = clock.wallMs()
+    if (window === undefined || window.resetMs <= wallMs) return 0
     const isFull = window.remaining - others < 1 || (window.tokens !== null && window.tokens < tokensOfCall)
-    return isFull ? window.resetMs : 0
+    if (!isFull) return 0
+    const isCut = window.isGuess === true && window.resetMs > lastMs && lastMs - wallMs > unstatedWaitsMs[1]
+    return isCut ? lastMs : window.resetMs
   }
 
   function failuresEndMs(): number {
@@ -249,6 +257,7 @@ export function createAsker(options: AskerOptions): Asker {
     claimedPico += costOf(reply, request.worstPico)
     const window = windowOf(reply, wallMs, contract, refusals.get(scope) ?? 0)
     if (window !== null) windows.set(scope, window)
+    else if (windows.get(scope)?.isGuess === true) windows.delete(scope)
     if (senderOf(request) !== 'caller') return
     for (const [name, balance] of balancesIn(reply)) {
       const { first, lowest } = balances.get(name) ?? { first: balance, lowest: balance }
@@ -361,10 +370,10 @@ function windowOf(reply: Answer, wallMs: number, contract: Contract, refused: nu
   const { remaining, reset: stated } = statedRequests(headers, contract)
   const waitMs = isOver ? statedWait(limits, headers) : null
   if (remaining === null && waitMs === null)
-    return isOver ? { remaining: 0, tokens: null, resetMs: wallMs + afterMs(headers, refused) } : null
+    return isOver ? { remaining: 0, tokens: null, ...endOfRefusal(headers, wallMs, refused) } : null
   const nowMs = targetWallMs(headers, wallMs)
   // The form of a documented reset is not known yet.
-  const ownMs = limits.isDocumented ? resetInMs(headers['x-ratelimit-reset-requests'] ?? '', nowMs) : null
+  const ownMs = limits.isDocumented ? waitIn(headers['x-ratelimit-reset-requests'] ?? '', nowMs) : null
   const leftMs = ownMs ?? (statesWait(limits.requests) ? stated : stated && stated - nowMs)
   return {
     remaining: isOver ? 0 : (remaining ?? 1),
@@ -373,26 +382,18 @@ function windowOf(reply: Answer, wallMs: number, contract: Contract, refused: nu
   }
 }
 
-/** How long to wait after a 429 of an unknown dialect, which comes after others. */
-function afterMs(headers: Headers, refused: number): number {
+/** How long a 429 of an unknown dialect lasts, which comes after others. */
+function endOfRefusal(headers: Headers, wallMs: number, refused: number): WindowEnd {
   const [stated] = (['ms', 'seconds', 'http-date'] as const).flatMap(
     form => statedWait({ retryAfter: form }, headers) ?? [],
   )
   return stated === undefined
-    ? (unstatedWaitsMs[refused] ?? longestWindowMs)
-    : Math.min(longestWindowMs, Math.max(0, stated) + 1_100)
+    ? { resetMs: wallMs + (unstatedWaitsMs[refused] ?? longestWindowMs), isGuess: true }
+    : { resetMs: wallMs + Math.min(longestWindowMs, Math.max(0, stated) + 1_100) }
 }
 
 /** The target's clock where it states a date, or else ours. */
 function targetWallMs({ date }: Headers, wallMs: number): number {
   const dateMs = Date.parse(date ?? '')
   return Number.isFinite(dateMs) ? dateMs : wallMs
-}
-
-/** How long until a reset that is stated as seconds, Unix seconds, Unix milliseconds or a duration; null: it is none of them. */
-function resetInMs(text: string, nowMs: number): number | null {
-  const reset = numberIn(text)
-  if (reset === null) return limitForms.duration.read(text)
-  if (reset > 1e11) return reset - nowMs
-  return reset > 1e9 ? reset * 1000 - nowMs : reset * 1000
 }

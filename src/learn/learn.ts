@@ -24,6 +24,7 @@ import {
   type ValuePath,
   value,
 } from './question.ts'
+import { isLastOfUnstated } from './rest-of-limit.ts'
 
 /** The maximum number of calls. */
 export const maxCalls = 60
@@ -238,6 +239,7 @@ const keptForRun = 'not asked, because a first run needs what is left of the lim
 /** Whether a first run within a minute needs what is left of a limit. */
 function isLastPart(replies: readonly Answer[], known: Known): boolean {
   if (isService(known)) return false
+  if (isLastOfUnstated(replies)) return true
   const stated = replies.map(({ headers }) => statedRequests(headers, known.contract))
   const { limit, remaining } = stated.findLast(each => each.remaining !== null) ?? { limit: null, remaining: null }
   const isLast = remaining !== null && remaining <= brief.left(limit ?? Number.POSITIVE_INFINITY)

@@ -1,8 +1,15 @@
+import type { Contract } from '../contract/contract.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { type Answer, isRefused, sentMs } from './asker.ts'
 import { isLimited } from './find-dialect.ts'
-import type { Lesson } from './learn.ts'
-import { brief, isService } from './question.ts'
+import { brief, isService, type Known } from './question.ts'
+
+type Lesson = {
+  readonly isBrief: boolean
+  readonly known: Known
+  readonly contract: Contract
+  readonly replies: readonly Answer[]
+}
 
 /** `requests`: what a limit allows after a pause of `pauseMs`. */
 type Rest = { readonly requests: number; readonly pauseMs: number }
@@ -18,11 +25,7 @@ export function restOf({ isBrief, known, replies, contract }: Lesson, limit: num
   )
   if (limited === undefined) return null
   if (limit !== null && contract.limits.windowMs <= brief.windowMs) return null
-  if (isRefused(limited)) {
-    const recovers = limit === null ? recoveryMs(replies) : null
-    const requests = recovers === null ? 0 : Math.floor(refillMs / recovers)
-    return { requests, pauseMs: requests > 0 ? refillMs : 0 }
-  }
+  if (isRefused(limited)) return limit === null ? afterRefill(replies) : nothing
   const { remaining } = statedRequests(limited.headers, contract)
   return remaining === null ? null : { requests: Math.floor(remaining / known.unitsEach), pauseMs: 0 }
 }
@@ -30,16 +33,58 @@ export function restOf({ isBrief, known, replies, contract }: Lesson, limit: num
 /** A pause before the calls, where a limit refuses now and recovers sooner. */
 const refillMs = 25_000
 
-/** The longest time after which a target that refused a call has accepted one again; null: it has not. */
-function recoveryMs(replies: readonly Answer[]): number | null {
-  let refusedMs: number | null = null
-  let longest: number | null = null
+const nothing: Rest = { requests: 0, pauseMs: 0 }
+
+/** What a limit that no response states accepts after a pause, as far as its refusals so far tell. */
+function afterRefill(replies: readonly Answer[]): Rest {
+  const { before, since, sinceMs, recoveriesMs, isOver } = refusalsIn(replies)
+  const longestMs = Math.max(...recoveriesMs)
+  // All came back at once, and there was no time to see it twice: it may be a window of any length.
+  const isOpen = recoveriesMs.length === 1 && isOver && since >= before
+  const requests = Math.min(before, Math.floor(refillMs / longestMs))
+  if (recoveriesMs.length === 0 || isOpen || requests === 0) return nothing
+  if (recoveriesMs.length > 1 || isOver || since >= before) return { requests, pauseMs: refillMs }
+  // The recovery may be the begin of a window that lasts longer than the pause.
+  const left = before - since
+  if (since <= requests) return { requests: Math.min(requests, left), pauseMs: refillMs }
+  return { requests: Math.min(since, left), pauseMs: Math.min(refillMs, Math.ceil(longestMs + sinceMs) + 1_000) }
+}
+
+/**
+ * Whether a first run needs what is left of a limit that no response states: it has recovered once, and so late that
+ * another refusal could not be waited for.
+ */
+export function isLastOfUnstated(replies: readonly Answer[]): boolean {
+  const { before, since, recoveriesMs, isOver } = refusalsIn(replies)
+  const [recoveryMs = 0] = recoveriesMs
+  return !isOver && recoveriesMs.length === 1 && recoveryMs > brief.windowMs && since >= Math.floor(before / 2)
+}
+
+/** Whether a limit has refused requests twice, and has accepted some after each. */
+export const recoversTwice = (replies: readonly Answer[]): boolean => refusalsIn(replies).recoveriesMs.length > 1
+
+/**
+ * `before`: how many requests were accepted before the first refusal; `since`: after the last recovery, and `sinceMs`: how
+ * long that took; `recoveriesMs`: from each refusal to the next request that was accepted; `isOver`: whether the last one
+ * was refused.
+ */
+function refusalsIn(replies: readonly Answer[]) {
+  let [before, since, isOver, refusedMs, againMs, lastMs] = [0, 0, false, 0, 0, 0]
+  const recoveriesMs: number[] = []
   for (const reply of replies) {
-    if (isRefused(reply)) refusedMs ??= sentMs(reply)
-    else if (refusedMs !== null && isLimited(reply)) {
-      longest = Math.max(longest ?? 0, sentMs(reply) - refusedMs)
-      refusedMs = null
+    if (isRefused(reply)) {
+      if (!isOver) refusedMs = sentMs(reply)
+      isOver = true
+    } else if (isLimited(reply)) {
+      lastMs = sentMs(reply)
+      if (isOver) {
+        ;[since, againMs] = [0, lastMs]
+        recoveriesMs.push(lastMs - refusedMs)
+      }
+      if (recoveriesMs.length === 0) before++
+      isOver = false
+      since++
     }
   }
-  return longest
+  return { before, since, sinceMs: lastMs - againMs, recoveriesMs, isOver }
 }

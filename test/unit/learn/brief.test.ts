@@ -98,6 +98,31 @@ describe('a gateway that states no limit, and recovers soon after it refuses', (
   })
 })
 
+describe('a gateway that states no limit, and recovers late', () => {
+  test.each([
+    [20, 10_000, 'sliding-log', 5],
+    [20, 10_000, 'sliding-counter', 3],
+    [20, 10_000, 'fixed-window', 5],
+    [20, 10_000, 'aligned-window', 5],
+    [8, 10_000, 'sliding-log', 1],
+    [8, 10_000, 'fixed-window', 1],
+    [10, 2_000, 'token-bucket', 7],
+    [10, 1_000, 'fixed-window', 7],
+    [16, 1_000, 'gcra', 7],
+  ] as const)(
+    'has completions judged: %i in %i ms with a %s, at least %i',
+    async (limit, windowMs, algorithm, least) => {
+      const target: Target = { dialect: 'none', limit, windowMs, algorithm }
+      const { learned, scenario, report, clauses } = await firstVerdict(target)
+      expect(secondsOf(learned, scenario)).toBeLessThanOrEqual(58)
+      expect([clauses, report.verdict], `${report.reasons.join('; ')}\n${scenario}`).toEqual([[], 'pass'])
+      expect(report.clauses.find(({ id }) => id === 'chat.usage.sum')?.judged).toBeGreaterThanOrEqual(least)
+      const broken = await firstVerdict(target, [knownLie('total-one-too-many')])
+      expect(broken.clauses).toEqual(['chat.usage.sum'])
+    },
+  )
+})
+
 test('a status that may be that of a limit is said', async () => {
   const target: Target = { dialect: 'none', limit: 5, windowMs: 5_000, algorithm: 'gcra', status: 503 }
   const learned = await learnFrom({ contract: at(target), over: foreign, isBrief: true })
