@@ -1,10 +1,8 @@
 import { is2xx } from '../lib/numbers.ts'
-import { isProbeRequest } from '../observation/requests/request.ts'
 import { limitedAsk, sharedLimit } from './ask-limits.ts'
 import { type Answer, type Ask, endMs, isRefused, sentMs } from './asker.ts'
-import { isLimited } from './find-dialect.ts'
 import { cite, type Fact, isService, type Question, type QuestionAsker, unknown, value } from './question.ts'
-import { recoversTwice } from './rest-of-limit.ts'
+import { hasOtherStatus, recoversTwice } from './rest-of-limit.ts'
 
 /** A larger amount is not counted. */
 const maxAmount = 12
@@ -29,12 +27,13 @@ export const unstatedLimit: Question = {
   applies: known => !isService(known) && known.contract.limits.dialect === null && known.limitClauses.length === 0,
   answer: async (known, asker) => {
     const open = (why = '') => unknown('limits.dialect', `no response has a header about limits${why}`)
-    const others = otherStatus(asker.replies())
     const request = limitedAsk(known)
-    if (request === null) return { findings: [open(), ...others] }
+    if (request === null) return { findings: [open(), ...otherStatus(asker.replies())] }
     const send = (ms: number) => asker.ask({ ...request, isBeyondLimit: true, isCounting: true, afterMs: ms })
     const found = asker.replies().some(isRefused) || (await countFrom(await send(0), maxAmount, send)).refused !== null
-    if (!found) return { findings: [open(`, and ${maxAmount + 1} requests in a row are accepted`), ...others] }
+    const [other] = otherStatus(asker.replies())
+    if (!found && other !== undefined) return { findings: [open(), other] }
+    if (!found) return { findings: [open(`, and ${maxAmount + 1} requests in a row are accepted`)] }
     if (asker.isBrief) {
       // Whether it recovers soon tells what a first run may send.
       for (let call = 0; call <= maxAmount && !recoversTwice(asker.replies()); call++)
@@ -49,17 +48,17 @@ export const unstatedLimit: Question = {
       return asker.hasOtherCaller ? asker.ask({ ...request, ...as }) : null
     })
     if (typeof measured === 'string') return { findings: [open(), unknown('limits.further', measured)] }
-    const { counted, why, reply, other } = measured
+    const { counted, why, reply, other: another } = measured
     const { amount, windowMs, algorithm } = counted
     const limit = { counts: 'requests', amount, windowMs, ...(algorithm !== null && { algorithm }) }
-    const isShared = other !== null && isRefused(other)
+    const isShared = another !== null && isRefused(another)
     return {
       findings: [
         value(['limits', 'dialect'], 'none', 'no response has a header about limits'),
         value(['limits', 'tokenHeaders'], false, 'no response states tokens'),
         value(['limits', 'further', 'requests'], limit, reply, `likely, since ${why}`),
         ...noWait(asker.replies()),
-        ...(isShared ? [sharedLimit(other)] : []),
+        ...(isShared ? [sharedLimit(another)] : []),
       ],
       known: { limitClauses: ['limit.requests.enforced', 'limit.requests.not-early'], sharesLimit: isShared },
     }
@@ -68,13 +67,7 @@ export const unstatedLimit: Question = {
 
 /** A call that was accepted before or after, refused with a status that a limit may have. */
 function otherStatus(replies: readonly Answer[]): readonly Fact[] {
-  const refused = replies.find(
-    reply =>
-      reply.observation !== null &&
-      !isProbeRequest(reply.observation.request) &&
-      (reply.status === 503 || reply.status === 403) &&
-      replies.some(other => isLimited(other) && other.what === reply.what),
-  )
+  const refused = replies.find(reply => hasOtherStatus(reply, replies))
   if (refused === undefined) return []
   const why = `a limit refused it, or it failed; if a limit did, write limits: { status: ${refused.status} }`
   return [unknown('limits.status', `${cite(refused)}: ${why}`)]

@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
+import { isProbeRequest } from '../observation/requests/request.ts'
 import { type Answer, isRefused, sentMs } from './asker.ts'
 import { isLimited } from './find-dialect.ts'
 import { brief, isService, type Known } from './question.ts'
@@ -20,12 +21,11 @@ type Rest = { readonly requests: number; readonly pauseMs: number }
  */
 export function restOf({ isBrief, known, replies, contract }: Lesson, limit: number | null): Rest | null {
   if (!isBrief || isService(known)) return null
-  const limited = replies.findLast(
-    reply => isRefused(reply) || statedRequests(reply.headers, contract).remaining !== null,
-  )
+  const isOver = contract.limits.dialect === null ? refusedIn(replies) : isRefused
+  const limited = replies.findLast(reply => isOver(reply) || statedRequests(reply.headers, contract).remaining !== null)
   if (limited === undefined) return null
   if (limit !== null && contract.limits.windowMs <= brief.windowMs) return null
-  if (isRefused(limited)) return limit === null ? afterRefill(replies) : nothing
+  if (isOver(limited)) return limit === null ? afterRefill(replies) : nothing
   const { remaining } = statedRequests(limited.headers, contract)
   return remaining === null ? null : { requests: Math.floor(remaining / known.unitsEach), pauseMs: 0 }
 }
@@ -69,10 +69,11 @@ export const recoversTwice = (replies: readonly Answer[]): boolean => refusalsIn
  * was refused.
  */
 function refusalsIn(replies: readonly Answer[]) {
+  const isRefusal = refusedIn(replies)
   let [before, since, isOver, refusedMs, againMs, lastMs] = [0, 0, false, 0, 0, 0]
   const recoveriesMs: number[] = []
   for (const reply of replies) {
-    if (isRefused(reply)) {
+    if (isRefusal(reply)) {
       if (!isOver) refusedMs = sentMs(reply)
       isOver = true
     } else if (isLimited(reply)) {
@@ -88,3 +89,16 @@ function refusalsIn(replies: readonly Answer[]) {
   }
   return { before, since, sinceMs: lastMs - againMs, recoveriesMs, isOver }
 }
+
+/** Whether a limit refuses a call, or may do so: it has a status of limits, and was accepted before or after. */
+const refusedIn =
+  (replies: readonly Answer[]) =>
+  (reply: Answer): boolean =>
+    isRefused(reply) || hasOtherStatus(reply, replies)
+
+/** Whether a call was refused with another status than 429 that a limit may have, and was accepted before or after. */
+export const hasOtherStatus = ({ observation, status, what }: Answer, replies: readonly Answer[]): boolean =>
+  observation !== null &&
+  !isProbeRequest(observation.request) &&
+  (status === 503 || status === 403) &&
+  replies.some(other => isLimited(other) && other.what === what)

@@ -123,6 +123,23 @@ describe('a gateway that states no limit, and recovers late', () => {
   )
 })
 
+describe('a gateway that refuses with 503 and states no limit', () => {
+  test.each([
+    [20, 60_000, 'fixed-window', 'models'],
+    [12, 900_000, 'sliding-log', 'models'],
+    [12, 6_000, 'token-bucket', 'chat'],
+    [10, 1_000, 'fixed-window', 'chat'],
+  ] as const)(
+    'is not asked for more than it has accepted: %i in %i ms with a %s',
+    async (limit, windowMs, algorithm, kind) => {
+      const target: Target = { dialect: 'none', limit, windowMs, algorithm, status: 503 }
+      const { scenario, report, clauses } = await firstVerdict(target)
+      expect([clauses, report.verdict], `${report.reasons.join('; ')}\n${scenario}`).toEqual([[], 'pass'])
+      expect(scenario).toContain(`kind: ${kind}`)
+    },
+  )
+})
+
 test('a status that may be that of a limit is said', async () => {
   const target: Target = { dialect: 'none', limit: 5, windowMs: 5_000, algorithm: 'gcra', status: 503 }
   const learned = await learnFrom({ contract: at(target), over: foreign, isBrief: true })
