@@ -32,7 +32,10 @@ export const unstatedLimit: Question = {
     const send = (ms: number) => asker.ask({ ...request, isBeyondLimit: true, isCounting: true, afterMs: ms })
     const found = asker.replies().some(isRefused) || (await countFrom(await send(0), maxAmount, send)).refused !== null
     const [other] = otherStatus(asker.replies())
-    if (!found && other !== undefined) return { findings: [open(), other] }
+    if (!found && other !== undefined) {
+      if (asker.isBrief) await untilServed(ms => asker.ask({ ...request, afterMs: ms }), asker.replies())
+      return { findings: [open(), other] }
+    }
     if (!found) return { findings: [open(`, and ${maxAmount + 1} requests in a row are accepted`)] }
     if (asker.isBrief) {
       // Whether it recovers soon tells what a first run may send.
@@ -118,6 +121,13 @@ async function measure(
 }
 
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
+
+/** Whether a target that may have refused the last request recovers soon. */
+async function untilServed(send: (afterMs: number) => Promise<Answer>, replies: readonly Answer[]): Promise<void> {
+  const last = replies.at(-1)
+  if (last === undefined || !hasOtherStatus(last, replies)) return
+  for (const ms of [1_100, 5_100, 6_500]) if (is2xx((await send(ms)).status)) return
+}
 
 /** Counts on after an accepted request, until one is refused. */
 async function countFrom(first: Answer, most: number, send: (afterMs: number) => Promise<Answer>): Promise<Count> {

@@ -128,6 +128,8 @@ describe('a gateway that refuses with 503 and states no limit', () => {
     [20, 60_000, 'fixed-window', 'models'],
     [12, 900_000, 'sliding-log', 'models'],
     [12, 6_000, 'token-bucket', 'chat'],
+    [20, 20_000, 'token-bucket', 'chat'],
+    [20, 10_000, 'sliding-log', 'chat'],
     [10, 1_000, 'fixed-window', 'chat'],
   ] as const)(
     'is not asked for more than it has accepted: %i in %i ms with a %s',
