@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createMetrics } from '../../src/judge/metrics/request-stats.ts'
 import type { Report } from '../../src/report/document.ts'
@@ -164,7 +163,7 @@ describeWith('redis', 'the live views of runs over several machines', () => {
     const workers = await startWorkers(2)
     const receiver = await startReceiver()
     const { run, report } = await startRun(2, ['--remote-write', receiver.url])
-    await pause(6_000)
+    await expect.poll(() => Math.max(...receiver.values('turnpike_requests_total').values())).toBeGreaterThan(0)
     workers[1]?.child.kill('SIGKILL')
     const { code, stderr } = await run.ended
     expect(code).toBe(3)

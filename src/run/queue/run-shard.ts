@@ -66,10 +66,10 @@ export type ShardResult = FinishedWorker & { readonly machine: Machine; readonly
 
 /** The interval of heartbeats, which also read whether the run has ended. */
 const beatEveryMs = 500
-/** From when all shards are ready to the start of their load. */
-const leadMs = 2_000
+/** From when all shards are ready to the start of their load. A busy machine looks late. */
+const leadMs = 4_000
 /** How long before the start it is decided whether every shard knows the start. */
-const decideMs = 300
+const decideMs = 1_000
 /** The maximum time without a response from the thread of the load. */
 const maxBusyMs = 30_000
 /** After this many beats, the clocks are compared once more. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { type Contract, type LimiterAlgorithm, limiterAlgorithms } from '../../../src/contract/contract.ts'
-import { parseProfile } from '../../../src/contract/profile.ts'
-import { firstScenario } from '../../../src/learn/first-scenario.ts'
-import { foreign, learnForeign, speaking } from '../../support/learn-foreign.ts'
-import { learnFrom } from '../../support/learn-from.ts'
-import { virtualRun } from '../../support/virtual-run.ts'
+import { type Contract, type LimiterAlgorithm, limiterAlgorithms } from '../../src/contract/contract.ts'
+import { parseProfile } from '../../src/contract/profile.ts'
+import { firstScenario } from '../../src/learn/first-scenario.ts'
+import { foreign, learnForeign, speaking } from '../support/learn-foreign.ts'
+import { learnFrom } from '../support/learn-from.ts'
+import { virtualRun } from '../support/virtual-run.ts'
 
 /** A service whose every model has this many requests in a window, and that states nothing. */
 function silent(algorithm: LimiterAlgorithm, windowMs: number, amount = 12): Contract {
