@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -69,10 +69,10 @@ describeWith('redis', 'the live views of runs over several machines', () => {
       }),
     )
 
-  async function startRun(shards: number, flags: readonly string[]) {
+  async function startRun(shards: number, flags: readonly string[], scenario = 'test/real/sharded.yaml') {
     const { target } = await serveForTest(['service'], onTestFinished)
     const out = freshDirectory()
-    const common = ['run', 'test/real/sharded.yaml', '--target', target, '--out', out, '--seed', '7', ...flags]
+    const common = ['run', scenario, '--target', target, '--out', out, '--seed', '7', ...flags]
     const run = startForTest([...common, '--redis', redis.url, '--shards', String(shards)], onTestFinished)
     return { run, out, report: (): Report => JSON.parse(readFileSync(join(out, 'report.json'), 'utf8')) }
   }
@@ -162,11 +162,15 @@ describeWith('redis', 'the live views of runs over several machines', () => {
   test('show a worker that is lost', async () => {
     const workers = await startWorkers(2)
     const receiver = await startReceiver()
-    const { run, report } = await startRun(2, ['--remote-write', receiver.url])
+    // A busy machine sees late that the load has begun.
+    const longer = readFileSync('test/real/sharded.yaml', 'utf8').replace('duration: 6s', 'duration: 60s')
+    const scenario = join(freshDirectory(), 'longer.yaml')
+    writeFileSync(scenario, longer.replace('rate: 40/s', 'rate: 8/s'))
+    const { run, report } = await startRun(2, ['--remote-write', receiver.url], scenario)
     await expect.poll(() => Math.max(...receiver.values('turnpike_requests_total').values())).toBeGreaterThan(0)
     workers[1]?.child.kill('SIGKILL')
     const { code, stderr } = await run.ended
-    expect(code).toBe(3)
+    expect(code, stderr).toBe(3)
     expect(stderr).toMatch(/The run ends \(worker-lost\): shard \d was silent for too long/)
     const up = new Map(
       [...receiver.values('turnpike_worker_up')].map(([labels, value]) => [labels.match(/w\d/)?.[0], value]),
