@@ -66,8 +66,8 @@ export type ShardResult = FinishedWorker & { readonly machine: Machine; readonly
 
 /** The interval of heartbeats, which also read whether the run has ended. */
 const beatEveryMs = 500
-/** From when all shards are ready to the start of their load. A busy machine looks late. */
-const leadMs = 4_000
+/** From when all shards are ready to the start of their load, at least and at most. A machine that opens slowly looks late, too. */
+const [minLeadMs, maxLeadMs] = [3_000, 10_000]
 /** How long before the start it is decided whether every shard knows the start. */
 const decideMs = 1_000
 /** The maximum time without a response from the thread of the load. */
@@ -159,11 +159,13 @@ async function withRecordedEvidence(
 async function getReady(
   handle: WorkerHandle,
   { shard, worker, job }: ShardTask,
-  { state, link }: ShardIo & { readonly link: Link },
+  { state, link, clock }: ShardIo & { readonly link: Link },
   stop: RunStop,
 ): Promise<void> {
+  const fromMs = clock.nowMs()
   const opening = await handle.open()
   if (opening === null) return
+  const openingMs = Math.ceil(clock.nowMs() - fromMs)
   const packed = pack('opening', opening)
   const all = await link.persist(() => state.arrive(shard, worker, packed))
   if (all === null) return
@@ -172,7 +174,7 @@ async function getReady(
     job.info,
     stop,
   )
-  if (stop.reason() === 'complete') await link.persist(() => state.start(leadMs))
+  if (stop.reason() === 'complete') await link.persist(() => state.start(Math.min(maxLeadMs, minLeadMs + openingMs)))
 }
 
 /** Whether every shard knows the start in time. All of them get the same answer, before the load of any starts. */
