@@ -1,6 +1,6 @@
 import { is2xx } from '../lib/numbers.ts'
 import { limitedAsk, sharedLimit } from './ask-limits.ts'
-import { type Answer, type Ask, endMs, isRefused, sentMs } from './asker.ts'
+import { type Answer, type Ask, endMs, isRefused, sentMs, unstatedWaitsMs } from './asker.ts'
 import { cite, type Fact, isService, type Question, type QuestionAsker, unknown, value } from './question.ts'
 import { hasOtherStatus, recoversTwice } from './rest-of-limit.ts'
 
@@ -122,11 +122,14 @@ async function measure(
 
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
 
-/** Whether a target that may have refused the last request recovers soon. */
+/** After the shorter waits, a first run has this much time left for one more. */
+const lastWaitMs = 6_500
+
+/** Asks a target that may have refused the last request again, until it accepts one or a first run has no more time to wait. */
 async function untilServed(send: (afterMs: number) => Promise<Answer>, replies: readonly Answer[]): Promise<void> {
   const last = replies.at(-1)
   if (last === undefined || !hasOtherStatus(last, replies)) return
-  for (const ms of [1_100, 5_100, 6_500]) if (is2xx((await send(ms)).status)) return
+  for (const ms of [...unstatedWaitsMs.slice(0, 2), lastWaitMs]) if (is2xx((await send(ms)).status)) return
 }
 
 /** Counts on after an accepted request, until one is refused. */

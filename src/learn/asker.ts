@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { moneyHeaderNames } from '../contract/headers.ts'
-import { waitIn } from '../contract/limit-headers/forms.ts'
+import { resetInMs } from '../contract/limit-headers/forms.ts'
 import { limitHeadersOf, statedWait, statesWait } from '../contract/limit-headers/limit-headers.ts'
 import type { AddedSecrets } from '../contract/requests/additions.ts'
 import { statedAmounts } from '../judge/checks/completion.ts'
@@ -360,7 +360,7 @@ const balancesIn = ({ headers }: Answer): readonly (readonly [name: string, pico
 
 const longestWindowMs = 65_000
 /** Where a 429 states no wait, it may be short: that of a bucket, say. */
-const unstatedWaitsMs = [1_100, 5_100, 20_000, longestWindowMs] as const
+export const unstatedWaitsMs = [1_100, 5_100, 20_000, longestWindowMs] as const
 
 /** What the headers state about the window; null if they state nothing. */
 function windowOf(reply: Answer, wallMs: number, contract: Contract, refused: number): Window | null {
@@ -373,7 +373,7 @@ function windowOf(reply: Answer, wallMs: number, contract: Contract, refused: nu
     return isOver ? { remaining: 0, tokens: null, ...endOfRefusal(headers, wallMs, refused) } : null
   const nowMs = targetWallMs(headers, wallMs)
   // The form of a documented reset is not known yet.
-  const ownMs = limits.isDocumented ? waitIn(headers['x-ratelimit-reset-requests'] ?? '', nowMs) : null
+  const ownMs = limits.isDocumented ? resetInMs(headers['x-ratelimit-reset-requests'] ?? '', nowMs) : null
   const leftMs = ownMs ?? (statesWait(limits.requests) ? stated : stated && stated - nowMs)
   return {
     remaining: isOver ? 0 : (remaining ?? 1),

@@ -66,7 +66,7 @@ function cells(line: string): readonly string[] {
   )
 }
 
-const parseSeconds = (written: string): number | null =>
+const parseSecondsOrDate = (written: string): number | null =>
   /^\d+(\.\d+)?$/.test(written) ? Number(written) * 1_000 : parseDate(written)
 
 /** The LLM inference traces of Azure: a date, and the tokens of prompt and answer. */
@@ -79,6 +79,6 @@ export const azure = csv('an Azure LLM inference trace', {
 /** The traces of BurstGPT: seconds since the beginning, or a date, and in newer ones a session. */
 export const burstGpt = csv('a BurstGPT trace', {
   ...{ time: 'Timestamp', input: 'Request tokens', output: 'Response tokens', session: 'Session ID', model: 'Model' },
-  parseTime: parseSeconds,
+  parseTime: parseSecondsOrDate,
   timeText: 'seconds such as 45 or 118.5, or a date',
 })

@@ -1,9 +1,9 @@
 import { isObject, type JsonObject, parseObject, toObject } from '../lib/json.ts'
-import { describeValue } from '../lib/usage-error.ts'
 import { createBlockNumbers, textBlockTokens } from './prompt-blocks.ts'
 import { chunksOf, elementsOf } from './text-source.ts'
 import {
   type BadRow,
+  bad,
   elementIn,
   emptyRow,
   lengthsOf,
@@ -40,6 +40,7 @@ export const otlp: TrafficFormat = {
   title: 'OpenTelemetry spans (OTLP JSON)',
   matches: head => /^\s*[[{].*"(?:resourceSpans|scopeSpans|resource_spans|scope_spans)"\s*:/s.test(head),
   blockTokens: textBlockTokens,
+  // Before 2022, scopes were instrumentation libraries.
   read: spansIn(/(?:^|\/)(?:scopeSpans|scope_spans|instrumentationLibrarySpans)\/spans$/),
 }
 
@@ -103,21 +104,13 @@ function spanItem(
 function startMs(span: JsonObject): number | BadRow {
   const nanoseconds = span.startTimeUnixNano ?? span.start_time_unix_nano
   const printed = span.start_time ?? span.startTime
-  if (nanoseconds === undefined && typeof printed === 'string') {
-    const timeMs = parseDate(printed)
-    return timeMs ?? { mistake: { got: `start_time ${describeValue(printed)}`, expected: 'a date' } }
-  }
+  if (nanoseconds === undefined && typeof printed === 'string')
+    return parseDate(printed) ?? bad('start_time', printed, 'a date')
   const timeMs =
     nanoseconds === undefined && Array.isArray(printed)
       ? Number(printed[0]) * 1_000 + Number(printed[1]) / 1e6
       : Number(nanoseconds) / 1e6
-  if (timeMs > 0) return timeMs
-  return {
-    mistake: {
-      got: `startTimeUnixNano ${describeValue(nanoseconds ?? printed)}`,
-      expected: 'nanoseconds since 1970',
-    },
-  }
+  return timeMs > 0 ? timeMs : bad('startTimeUnixNano', nanoseconds ?? printed, 'nanoseconds since 1970')
 }
 
 /** Some programs write each attribute as a text. */

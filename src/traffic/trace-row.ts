@@ -51,7 +51,8 @@ const maxTokens = 1_000_000
 
 export const emptyRow = { call: null, lengths: null, hashIds: [], session: null, cached: 0, text: null } as const
 
-const bad = (name: string, value: unknown, expected: string): BadRow => ({
+/** `name`: of the value that is wrong. */
+export const bad = (name: string, value: unknown, expected: string): BadRow => ({
   mistake: { got: `${name} ${describeValue(value)}`, expected },
 })
 

@@ -98,7 +98,7 @@ export type LimitFormName = keyof typeof limitForms
 export const limitFormNames = Object.keys(limitForms) as [LimitFormName, ...LimitFormName[]]
 
 /** How long until a reset that is stated as seconds, Unix seconds, Unix milliseconds or a duration; null: it is none of them. */
-export function waitIn(text: string, nowMs: number): number | null {
+export function resetInMs(text: string, nowMs: number): number | null {
   const reset = numberIn(text)
   if (reset === null) return limitForms.duration.read(text)
   if (reset > 1e11) return reset - nowMs

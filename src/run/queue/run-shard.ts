@@ -66,7 +66,10 @@ export type ShardResult = FinishedWorker & { readonly machine: Machine; readonly
 
 /** The interval of heartbeats, which also read whether the run has ended. */
 const beatEveryMs = 500
-/** From when all shards are ready to the start of their load, at least and at most. A machine that opens slowly looks late, too. */
+/**
+ * From when all shards are ready to the start of their load, at least and at most. A machine that opens slowly also sees
+ * the start late.
+ */
 const [minLeadMs, maxLeadMs] = [3_000, 10_000]
 /** How long before the start it is decided whether every shard knows the start. */
 const decideMs = 1_000
@@ -165,6 +168,7 @@ async function getReady(
   const fromMs = clock.nowMs()
   const opening = await handle.open()
   if (opening === null) return
+  // Redis keeps whole milliseconds.
   const openingMs = Math.ceil(clock.nowMs() - fromMs)
   const packed = pack('opening', opening)
   const all = await link.persist(() => state.arrive(shard, worker, packed))
