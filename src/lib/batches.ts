@@ -6,16 +6,18 @@ export type Batch<Item> = {
   readonly flush: () => void
 }
 
-/** Calls `work` when there is time for it. `hasTime` is false once that time is over. */
-export type Defer = (work: (hasTime: () => boolean) => void) => void
+/** Calls `work` when there is time for it. `hasTime` is false once that time, or this many times of it, is over. */
+export type Defer = (work: (hasTime: (times: number) => boolean) => void) => void
 
 const immediately: Defer = work => work(() => true)
 /**
- * The share of waiting items that each turn handles even without time, if more than `batches` of them wait. It bounds the backlog to
- * these, or to the arrivals of eight turns.
+ * If more than `batches` of items wait, each turn has more time, and handles this share of them even without time. It bounds
+ * the backlog to these, or to the arrivals of eight turns.
  */
 const minShare = 1 / 8
 const batches = 2
+/** The garbage collector copies what waits, so a lasting backlog costs more than longer turns. */
+const timesIfBehind = 2
 /** Handled items are removed once there are this many. */
 const cutOffAt = 256
 
@@ -24,22 +26,26 @@ const cutOffAt = 256
  * immediately.
  */
 export function createBatch<Item>(size: number, handle: (item: Item) => void, defer = immediately): Batch<Item> {
-  let items: Item[] = []
+  let items: (Item | undefined)[] = []
   /** The position of the first item that waits. */
   let next = 0
   let isDeferred = false
   const waiting = () => items.length - next
   const take = () => {
-    handle(items[next++] as Item)
+    const item = items[next] as Item
+    // The garbage collector copies what the list still holds.
+    items[next++] = undefined
+    handle(item)
     if (next < cutOffAt && waiting() > 0) return
     items = items.slice(next)
     next = 0
   }
-  const turn = (hasTime: () => boolean) => {
+  const turn = (hasTime: (times: number) => boolean) => {
     isDeferred = false
     const first = waiting()
-    const maxLeft = first > batches * size ? first * (1 - minShare) : first - 1
-    while (waiting() > 0 && (waiting() > maxLeft || hasTime())) take()
+    const isBehind = first > batches * size
+    const maxLeft = isBehind ? first * (1 - minShare) : first - 1
+    while (waiting() > 0 && (waiting() > maxLeft || hasTime(isBehind ? timesIfBehind : 1))) take()
     deferAt(1)
   }
   const deferAt = (count: number) => {
@@ -58,7 +64,7 @@ export function createBatch<Item>(size: number, handle: (item: Item) => void, de
   }
 }
 
-/** The maximum time that deferred work may delay timers and sockets. */
+/** The time that deferred work may delay timers and sockets. */
 const sliceMs = 1
 
 /**
@@ -70,8 +76,8 @@ export const whenIdle =
   work => {
     setImmediate(() =>
       setImmediate(() => {
-        const endMs = performance.now() + sliceMs
-        work(() => performance.now() < endMs && !wakeDue(nowMs()))
+        const startMs = performance.now()
+        work(times => performance.now() < startMs + times * sliceMs && !wakeDue(nowMs()))
       }),
     )
   }

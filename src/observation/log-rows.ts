@@ -70,28 +70,38 @@ const isPlain = (value: unknown): boolean => (typeof value === 'number' ? Number
 
 const rolesOf = (part: Part): readonly Role[] => (part.kind === 'value' ? [part.role] : part.parts.flatMap(rolesOf))
 
-/** Appends the values in order; false if the value is made up in another way. */
-function collect(value: unknown, part: Part, values: unknown[]): boolean {
+/**
+ * Writes the values in order from the position `at` on. Returns the position after them, or -1 if the value is made up in
+ * another way. The list keeps its length, since a list that is emptied and filled again is allocated again.
+ */
+function collect(value: unknown, part: Part, values: unknown[], at: number): number {
   if (part.kind === 'value') {
-    if (isSplit(value) || !isPlain(value)) return false
-    values.push(value)
-    return true
+    if (isSplit(value) || !isPlain(value)) return -1
+    values[at] = value
+    return at + 1
   }
   const { parts } = part
-  if (part.kind === 'list') {
-    if (!Array.isArray(value) || value.length !== parts.length) return false
-    return parts.every((each, index) => collect(value[index], each, values))
-  }
-  if (!isObject(value)) return false
+  let next = at
   let index = 0
+  if (part.kind === 'list') {
+    if (!Array.isArray(value) || value.length !== parts.length) return -1
+    for (const member of parts) {
+      next = collect(value[index++], member, values, next)
+      if (next === -1) return -1
+    }
+    return next
+  }
+  if (!isObject(value)) return -1
   for (const name in value) {
     const member = value[name]
     if (member === undefined) continue
-    const next = parts[index]
-    if (next === undefined || part.names[index] !== name || !collect(member, next, values)) return false
+    const memberPart = parts[index]
+    if (memberPart === undefined || part.names[index] !== name) return -1
+    next = collect(member, memberPart, values, next)
+    if (next === -1) return -1
     index++
   }
-  return index === parts.length
+  return index === parts.length ? next : -1
 }
 
 /** The reverse of `collect`. `at` is the position of the next value. */
@@ -106,7 +116,7 @@ type Shape = {
   readonly part: Part
   /** Of each value. */
   readonly roles: readonly Role[]
-  /** The values of the row before. */
+  /** The values of the row before. The writer's list may be longer than `roles`. */
   last: unknown[]
   /** Positions, ascending. */
   varies: readonly number[]
@@ -116,7 +126,7 @@ type Shape = {
 function shapeFrom(value: unknown): Shape | null {
   const part = partOf(value, '')
   const last: unknown[] = []
-  return part !== null && collect(value, part, last) ? { part, roles: rolesOf(part), last, varies: [] } : null
+  return part !== null && collect(value, part, last, 0) !== -1 ? { part, roles: rolesOf(part), last, varies: [] } : null
 }
 
 const thousandths = 1_000
@@ -149,14 +159,14 @@ export function createRowWriter(): (observation: Observation) => string {
   /** By call. The shape that was used last is the first. */
   const byCall = new Map<string, { readonly number: number; readonly shape: Shape }[]>()
   let count = 0
+  /** Of the next row. */
   let values: unknown[] = []
 
   return observation => {
     const shapes = byCall.get(observation.call) ?? []
     for (const [index, used] of shapes.entries()) {
       const { number, shape } = used
-      values.length = 0
-      if (!collect(observation, shape.part, values)) continue
+      if (collect(observation, shape.part, values, 0) === -1) continue
       if (index > 0) shapes.unshift(...shapes.splice(index, 1))
       const lines = linesOf(number, shape, values)
       // The list of the row before is free for the next one.
@@ -179,14 +189,14 @@ function linesOf(number: number, shape: Shape, values: readonly unknown[]): stri
   let row = `[${number}`
   let instant: unknown = null
   let next = 0
-  for (let position = 0; position < values.length; position++) {
+  for (let position = 0; position < roles.length; position++) {
     const value = values[position]
     const role = roles[position]
     if (varies[next] === position) {
       row += `,${writeEntry(value, role === 'later-instant' ? instant : last[position])}`
       next++
     } else if (value !== last[position]) {
-      shape.varies = [...values.keys()].filter(each => varies.includes(each) || values[each] !== last[each])
+      shape.varies = [...roles.keys()].filter(each => varies.includes(each) || values[each] !== last[each])
       return `{"shape":${number},"varies":[${shape.varies}]}\n${linesOf(number, shape, values)}`
     }
     if (role !== null && typeof value === 'number') instant = value

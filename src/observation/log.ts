@@ -27,15 +27,15 @@ type LogFile = {
 }
 
 const flushEveryMs = 500
-/**
- * Characters of one gzip member. Compressing these takes about a millisecond, for which another thread may hold the core
- * of the load.
- */
-const chunkCharacters = 64 * 1024
+/** Bytes of one gzip member. Compressing these takes about a millisecond, for which another thread may hold the core of the load. */
+const chunkBytes = 64 * 1024
+/** Room for the last line of a chunk. A line that does not fit begins the next chunk. */
+const lastLineBytes = 16 * 1024
 /** While the disk is behind, one member holds up to this many chunks. */
 const maxChunks = 64
-/** Characters that may wait for the disk. Beyond that, observations are skipped. */
+/** Bytes that may wait for the disk. Beyond that, observations are skipped. */
 const maxWaiting = 33_554_432
+const lineFeed = '\n'.charCodeAt(0)
 
 /**
  * Creates a log file and writes its header. If it cannot be created or written, only its observations are
@@ -53,13 +53,13 @@ export async function openLog(file: string, head: LogHeader, clock: Clock): Prom
 /**
  * Writes observations as gzipped NDJSON of rows. Every flush writes one gzip member of whole lines, so a log can be read
  * up to the last flush even after a crash. Compression runs off the main thread, one flush at a time. Writing never waits
- * for the disk: if more than `max` characters are pending, observations are skipped, and a line in their place states how
- * many.
+ * for the disk: if more than `max` bytes are pending, observations are skipped, and a line in their place states how
+ * many. Lines wait as bytes, so that the garbage collector does not copy them.
  */
 export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = maxWaiting): LogWriter {
   /** The lines that wait, in chunks. The last one takes more lines. */
-  const chunks: { readonly lines: string[]; characters: number }[] = []
-  /** Characters that are not yet on disk. */
+  const chunks: { readonly bytes: Buffer; length: number }[] = []
+  /** Bytes that are not yet on disk. */
   let waiting = 0
   let writing: Promise<void> | null = null
   let isDue = false
@@ -75,32 +75,34 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
     isDue = writing !== null && chunks.length > 0
     if (writing !== null || chunks.length === 0) return
     const taken = chunks.splice(0, maxChunks)
-    const text = `${taken.map(({ lines }) => lines.join('\n')).join('\n')}\n`
-    writing = writeMember(text).then(() => {
+    const lines = Buffer.concat(taken.map(({ bytes, length }) => bytes.subarray(0, length)))
+    writing = writeMember(lines).then(() => {
       writing = null
-      waiting -= taken.reduce((sum, { characters }) => sum + characters, 0)
+      waiting -= lines.length
       if (isDue) flush()
     })
   }
-  async function writeMember(text: string) {
+  async function writeMember(lines: Buffer) {
     // After a write that failed, the end of the file is unknown.
     if (failure !== null) return
     try {
-      await file.append(await compress(text, { level: 3 }))
+      await file.append(await compress(lines, { level: 3 }))
     } catch (cause) {
       failure = whyUnreadable(cause)
     }
   }
   const put = (line: string) => {
+    const size = Buffer.byteLength(line) + 1
     let last = chunks.at(-1)
-    if (last === undefined || last.characters >= chunkCharacters) {
-      last = { lines: [], characters: 0 }
+    if (last === undefined || last.length >= chunkBytes || last.length + size > last.bytes.length) {
+      last = { bytes: Buffer.allocUnsafeSlow(Math.max(chunkBytes + lastLineBytes, size)), length: 0 }
       chunks.push(last)
     }
-    last.lines.push(line)
-    last.characters += line.length
-    waiting += line.length
-    if (last.characters >= chunkCharacters) flush()
+    last.bytes.write(line, last.length)
+    last.length += size
+    last.bytes[last.length - 1] = lineFeed
+    waiting += size
+    if (last.length >= chunkBytes) flush()
   }
   const writeGap = () => {
     if (notRecorded > reported) put(JSON.stringify({ skipped: notRecorded - reported }))

@@ -104,7 +104,7 @@ const maxMoved = 128
 const cutOffAt = 256
 
 function createQueue<Item>(): Queue<Item> {
-  let items: Item[] = []
+  let items: (Item | undefined)[] = []
   /** The keys of the items, at the same positions. Most calls search for a key. */
   let keys: number[] = []
   let head = 0
@@ -144,7 +144,9 @@ function createQueue<Item>(): Queue<Item> {
     },
     shift: () => {
       if (head === items.length) return undefined
-      const first = items[head++]
+      const first = items[head]
+      // The garbage collector copies what the list still holds.
+      items[head++] = undefined
       if (head > cutOffAt && head * 2 > items.length) {
         items = items.slice(head)
         keys = keys.slice(head)

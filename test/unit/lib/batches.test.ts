@@ -31,7 +31,7 @@ describe('a deferred batch', () => {
   /** A batch of at least two, whose work waits for `turn`. */
   function deferredBatch(count: number) {
     const handled: number[] = []
-    const works: ((hasTime: () => boolean) => void)[] = []
+    const works: ((hasTime: (times: number) => boolean) => void)[] = []
     const batch = createBatch<number>(
       2,
       item => handled.push(item),
@@ -62,6 +62,24 @@ describe('a deferred batch', () => {
     expect([few.turn(0), few.turn(0), few.turn(0), few.turn(0), few.works.length]).toEqual([1, 2, 3, 4, 0])
     const many = deferredBatch(64)
     expect([many.turn(0), many.turn(0)]).toEqual([8, 15])
+  })
+
+  test('has twice the time while more than two batches wait', () => {
+    const { batch, works, handled } = deferredBatch(5)
+    const asked: number[] = []
+    const turn = () => works.shift()?.(times => asked.push(times) < 2)
+    turn()
+    expect([asked, handled]).toEqual([
+      [2, 2],
+      [0, 1],
+    ])
+    asked.length = 0
+    turn()
+    expect([asked, handled]).toEqual([
+      [1, 1],
+      [0, 1, 2, 3],
+    ])
+    batch.flush()
   })
 
   test('has a bounded backlog, even without time', () => {
@@ -99,7 +117,7 @@ test('whenIdle limits the time of work', async () => {
   const spentMs = await new Promise<number>(resolve => {
     whenIdle(systemClock())(hasTime => {
       const startedMs = performance.now()
-      while (hasTime());
+      while (hasTime(1));
       resolve(performance.now() - startedMs)
     })
   })
