@@ -42,7 +42,7 @@ export type AccountState = {
   readonly serial: number
 }
 
-export const costPicoUsd = (tokens: number): bigint => {
+const costPicoUsd = (tokens: number): bigint => {
   const { input = '0', output = '0' } = model.usdPerMillion ?? {}
   return (pico(input) * BigInt(promptTokens) + pico(output) * BigInt(tokens)) / 1_000_000n
 }

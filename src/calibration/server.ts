@@ -11,7 +11,7 @@ export type PaceOptions = {
 }
 
 /** Writes a text and returns whether it accepts more. */
-export type WriteText = (text: string) => boolean
+type WriteText = (text: string) => boolean
 
 export type Pacer = {
   /** Starts a stream. Its first token is due after one step. */

@@ -4,7 +4,7 @@ import { text, type Values } from './flags.ts'
 const variable = 'TURNPIKE_REDIS'
 
 /** The URL of `--redis`, or of the environment, where no list of processes shows its password; null: neither is given. */
-export const givenRedisUrl = (values: Values, environment: NodeJS.ProcessEnv): string | null =>
+const givenRedisUrl = (values: Values, environment: NodeJS.ProcessEnv): string | null =>
   text(values, 'redis') ?? (environment[variable] || null)
 
 /** The same. Throws a UsageError if neither is given. */

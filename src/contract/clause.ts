@@ -35,7 +35,7 @@ export const auditNames = [
 ] as const
 
 export type CheckName = (typeof checkNames)[number]
-export type AuditName = (typeof auditNames)[number]
+type AuditName = (typeof auditNames)[number]
 export type JudgeName = CheckName | AuditName
 
 /** A normative sentence of the interface document, in our own words, and its judges. */
@@ -89,7 +89,7 @@ export type CallFilterName =
   | 'sampled-twin'
   | 'shorter-twin'
 
-export type HiddenClauses = readonly [text: string, clauses: readonly string[]]
+type HiddenClauses = readonly [text: string, clauses: readonly string[]]
 
 /** A clause as a table row: section, judges, sentence, and optional extras. */
 export type ClauseRow = readonly [

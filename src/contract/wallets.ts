@@ -3,7 +3,7 @@ import type { DeepReadonly } from '../lib/json.ts'
 import { amountText, headerName, keyed, milliseconds, open } from './fields.ts'
 
 /** Why a sign-in is refused. */
-export const signInRefusals = [
+const signInRefusals = [
   'payload',
   'message',
   'address',

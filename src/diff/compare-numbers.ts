@@ -129,7 +129,7 @@ export function compareNumbers(old: DiffSide, fresh: DiffSide, margins: Margins)
 }
 
 /** The mean times of both sides in a slice of time. */
-export type SlicePair = {
+type SlicePair = {
   /** On the clock of both runs, in milliseconds. */
   readonly startMs: number
   readonly endMs: number

@@ -236,7 +236,7 @@ function createPromise<Value>() {
 }
 
 /** Two runs that start their load together and stop together. */
-export type PairedStart = {
+type PairedStart = {
   /** How one of the two starts its worker. */
   readonly pair: (startWorker: StartWorker) => StartWorker
   /** Neither sends its load, because one of them cannot. */

@@ -59,7 +59,7 @@ const isOfBalances = (id: ClauseId): boolean => (clauses[id] as Clause).judges.i
  * The thresholds that are neither met nor crossed for good. `results`: as if the run had ended by itself now. A bound takes
  * each request in flight for one that speaks against it.
  */
-export function openThresholds(
+function openThresholds(
   plan: Plan,
   metrics: RunMetrics,
   results: readonly ThresholdResult[],

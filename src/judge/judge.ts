@@ -181,6 +181,13 @@ export function createJudge(
     }
   }
 
+  const records = () => ({
+    proofs: proofLog.proofs(),
+    answers: answerLog.answers(),
+    openPayments: payments.list(),
+    turns: turns.snapshot(),
+  })
+
   return {
     add: batch.add,
     trialPart: (stage, trial) => {
@@ -193,11 +200,8 @@ export function createJudge(
     },
     snapshot: () => snapshot(),
     details: () => ({
+      ...records(),
       series: coarseSnapshot(plan, series.snapshot()),
-      proofs: proofLog.proofs(),
-      answers: answerLog.answers(),
-      openPayments: payments.list(),
-      turns: turns.snapshot(),
       citedObservations: firstCited(),
     }),
     finish: isComplete => {
@@ -206,12 +210,9 @@ export function createJudge(
       return {
         ...snapshot(!isComplete),
         memories: audits.crossWorkerState(),
+        ...records(),
         series: series.snapshot(),
         slices: slices.snapshot(),
-        proofs: proofLog.proofs(),
-        answers: answerLog.answers(),
-        openPayments: payments.list(),
-        turns: turns.snapshot(),
         citedObservations: new Map([...cited].filter(([id]) => findingLog.cites(id))),
       }
     },

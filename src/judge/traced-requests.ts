@@ -35,7 +35,7 @@ export type TracedRequest = {
   readonly rpcMethods: readonly string[] | null
 }
 
-export type TracedChat = {
+type TracedChat = {
   readonly model: string
   readonly maxTokens: number
   readonly isStream: boolean

@@ -149,7 +149,7 @@ const isPromised = (ids: readonly ClauseId[], tallies: readonly ClauseTally[]): 
   tallies.some(({ id, verdict }) => ids.includes(id) && verdict !== 'not-promised')
 
 /** Why no response was judged by any of these clauses, and what would change it: a clause of a sentence. */
-export function whyNotJudged(
+function whyNotJudged(
   ids: readonly ClauseId[],
   tallies: readonly ClauseTally[],
   { profile }: Pick<Plan, 'profile'>,

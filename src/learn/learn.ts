@@ -255,7 +255,7 @@ const ownHeaders = [...['version', 'timestamp', 'host-name', 'model-id', 'model-
  * The prefix that at least two of the service's own headers share; null if there is none. Other gateways state a version
  * and a model, too. So one of the headers must be about money, unless the target has lists that only the service has.
  */
-export function prefixOf(
+function prefixOf(
   replies: readonly Answer[],
   { networks, limits }: Pick<Known, 'networks' | 'limits'>,
 ): string | null {

@@ -73,7 +73,7 @@ function columnWidths(rows: readonly (readonly TableCell[])[]): readonly number[
 
 export const heading = (page: Page, text: string): readonly string[] => ['', paint(page, 'bold', text)]
 
-export const rightCell = (text: string): TableCell => ({ text, align: 'right' })
+const rightCell = (text: string): TableCell => ({ text, align: 'right' })
 
 /** A column of sentences that is narrower is hard to read. */
 const minLastColumn = 30

@@ -13,7 +13,7 @@ export const instant = z.number().min(-maxMs).max(maxMs)
 const millis = instant.nullable()
 
 /** Why the machine that runs Turnpike could not open a connection. Not a fault of the target. */
-export const localFaults = ['no-file-descriptors', 'no-local-ports', 'no-memory', 'not-permitted'] as const
+const localFaults = ['no-file-descriptors', 'no-local-ports', 'no-memory', 'not-permitted'] as const
 export type LocalFault = (typeof localFaults)[number]
 
 export const isLocalFault = (reason: string): reason is LocalFault => localFaults.some(fault => fault === reason)
@@ -193,7 +193,6 @@ export type ObservedResponse = DeepReadonly<z.output<typeof responseSchema>>
 
 /** Periods in which Turnpike's event loop was too busy to read responses: how many, and how long the longest was. */
 const stallsSchema = z.object({ count: whole.positive(), longestMs: z.number().nonnegative() })
-export type Stalls = DeepReadonly<z.output<typeof stallsSchema>>
 
 /**
  * The record of one request: when it was due and sent, its response, and its outcome. It is all that the producing half

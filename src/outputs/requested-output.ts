@@ -8,7 +8,7 @@ import type { Receiver, ReceiverLink } from './remote-write/receiver.ts'
 /** Reads the flag that turns an output on. Throws a UsageError. */
 export type ReadOutput = (given: string, request: OutputRequest) => RequestedOutput
 
-export type OutputRequest = {
+type OutputRequest = {
   /** The name of the flag, for messages: `--otlp`. */
   readonly flag: string
   /** All flags of the command line. */

@@ -44,7 +44,7 @@ export type Detection = {
 }
 
 /** For one run. Stages that give values last `times` as long as planned. */
-export type Needed = {
+type Needed = {
   readonly values: number
   readonly times: number
   readonly requests: number

@@ -22,7 +22,7 @@ export { isProbe } from '../scenario/calls/probe.ts'
 export type { RpcCall } from '../scenario/calls/rpc.ts'
 export { type Mix, meanOf, totalWeight } from '../scenario/fields.ts'
 export type { Aggregate, Count, CountWith, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
-export { hasTrait, operators, plainCounts, timings } from '../scenario/threshold.ts'
+export { hasTrait, timings } from '../scenario/threshold.ts'
 export type { Call }
 
 const [positive, amount, text] = [z.number().positive(), z.number().nonnegative(), z.string()]

@@ -181,7 +181,7 @@ function paymentsOf({ plan, contract, budget }: EngineJob, signer: Signer): Paym
 }
 
 /** All secrets of a job. */
-export const secretsOf = ({
+const secretsOf = ({
   callers,
   specialKeys,
   secrets,

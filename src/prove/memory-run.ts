@@ -147,7 +147,7 @@ function after(clock: Clock, delayMs: number, then: () => void): void {
 }
 
 /** Saturated connections over any transport. */
-export const busyOver =
+const busyOver =
   (transport: Transport): Saturate =>
   async (next, connections, signal) => {
     const connection = async () => {

@@ -60,7 +60,7 @@ export type Text<C = Content> = {
 }
 
 /** To be pasted: every medium shows the lines as they are. */
-export type CodeLines = { readonly kind: 'code'; readonly lines: readonly string[]; readonly language: 'yaml' }
+type CodeLines = { readonly kind: 'code'; readonly lines: readonly string[]; readonly language: 'yaml' }
 
 export type List<C = Content> = {
   readonly kind: 'list'
@@ -135,7 +135,7 @@ export type Cause = {
 }
 
 /** Folded until the reader opens it; text leaves it out. */
-export type Details<C = Content> = {
+type Details<C = Content> = {
   readonly kind: 'details'
   readonly summary: string
   readonly blocks: readonly Block<C>[]

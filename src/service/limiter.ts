@@ -23,7 +23,7 @@ export type Admission = {
 }
 
 /** The tokens that a request reserves. */
-export type ReservedTokens = { readonly input: number; readonly output: number }
+type ReservedTokens = { readonly input: number; readonly output: number }
 
 export type Limiter = {
   /** Counts the request if the window admits it. Writes the limit headers in either case. */

@@ -99,7 +99,7 @@ const withCertainty = (call: WrittenCall): WrittenCall =>
 export const arrivalsSent = ({ steps }: Candidate): number => steps.reduce((sum, { times }) => sum + times, 0)
 
 /** The names of the callers of a candidate, those with keys first, as in the plan. */
-export const callersOf = ({ steps }: Candidate, { callers }: Pick<Setting, 'callers'>): readonly string[] =>
+const callersOf = ({ steps }: Candidate, { callers }: Pick<Setting, 'callers'>): readonly string[] =>
   callers.names.filter(name => steps.some(({ caller }) => caller === name))
 
 /** The scenario of a candidate. It fails if the clause is violated. */

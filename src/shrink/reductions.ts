@@ -4,7 +4,7 @@ import { parseDuration } from '../scenario/units.ts'
 import type { Candidate, Step } from './candidate.ts'
 
 /** One way to make a candidate smaller. `cut`: what it leaves out, for progress. */
-export type Reduction = { readonly cut: string; readonly candidate: Candidate }
+type Reduction = { readonly cut: string; readonly candidate: Candidate }
 
 type Reducer = (candidate: Candidate) => Generator<Reduction>
 

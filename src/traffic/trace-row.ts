@@ -28,7 +28,7 @@ export type TrafficItem = { readonly line: number } & (
   | { readonly mistake: Omit<Mistake, 'where'> }
 )
 
-export type ReadOptions = {
+type ReadOptions = {
   /** Whether to keep the text of prompts. */
   readonly keepsText: boolean
   /** Gets the bytes that were read since the last call. */
@@ -57,7 +57,7 @@ export const bad = (name: string, value: unknown, expected: string): BadRow => (
 })
 
 /** A number of tokens; or what is wrong with it. `from`: the least that makes sense. */
-export const tokensOf = (value: unknown, name: string, from = 1): number | BadRow =>
+const tokensOf = (value: unknown, name: string, from = 1): number | BadRow =>
   typeof value === 'number' && Number.isInteger(value) && value >= from && value <= maxTokens
     ? value
     : bad(name, value, `a whole number from ${from} to ${maxTokens}`)

@@ -46,7 +46,7 @@ export const keyHeaders = ({ header, scheme }: KeyForm, key: string): Readonly<R
 export const keyHeader = ({ header }: KeyForm): string => header.toLowerCase()
 
 /** Forms of a key that a contract does not have: its own key, which only a service with laxer rules accepts. */
-export const keyForgeries = ['key-of-other-scheme', 'key-without-scheme', 'key-in-other-header'] as const
+const keyForgeries = ['key-of-other-scheme', 'key-without-scheme', 'key-in-other-header'] as const
 export type KeyForgery = (typeof keyForgeries)[number]
 
 export const isKeyForgery = (sender: string): sender is KeyForgery =>

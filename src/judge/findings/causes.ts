@@ -28,7 +28,7 @@ export type Causes = {
 }
 
 /** The maximum number of causes with an example, and of causes with their own count. */
-export const maxExamples = 5
+const maxExamples = 5
 const maxCauses = 64
 /** The target influences the length of messages and request lists, so both are limited. */
 const maxMessageLength = 600

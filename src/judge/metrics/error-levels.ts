@@ -50,7 +50,7 @@ export const worseLevels = (a: ErrorLevels, b: ErrorLevels): ErrorLevels =>
 const msAt = (levels: ErrorLevels, share: number): number =>
   Math.min(...levels.filter(level => level.share <= share).map(({ ms }) => ms))
 
-export const largestError = (levels: ErrorLevels): number => msAt(levels, 0)
+const largestError = (levels: ErrorLevels): number => msAt(levels, 0)
 
 /**
  * Where the true aggregate lies, given the measured one. Percentiles: if at most a share of the values is off by more

@@ -43,7 +43,7 @@ export type Series = {
   readonly limits: readonly LimitSeries[]
 }
 
-export type CallSeries = {
+type CallSeries = {
   readonly call: string
   readonly count: number
   readonly latencyMs: TimesSeries

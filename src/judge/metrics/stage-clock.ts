@@ -2,7 +2,7 @@ import type { Observation } from '../../observation/observation.ts'
 import { longestMs, type Plan } from '../../plan/plan.ts'
 
 /** When a stage started and ended on the clock of the run. */
-export type StageTime = { readonly startMs: number; readonly endMs: number }
+type StageTime = { readonly startMs: number; readonly endMs: number }
 
 /**
  * When the stages took place, as far as their requests show it. A sequence ends when its last request has ended. If that is

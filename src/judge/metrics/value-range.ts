@@ -166,7 +166,7 @@ const ownReasons: Partial<Record<DropReason, { readonly why: string; readonly re
 }
 
 /** The number of requests that Turnpike held back, which is not a fault of the target. */
-export const heldBack = ({ drops }: Pick<RequestStats, 'drops'>): number =>
+const heldBack = ({ drops }: Pick<RequestStats, 'drops'>): number =>
   [...drops].reduce((sum, [reason, count]) => sum + (Object.hasOwn(ownReasons, reason) ? count : 0), 0)
 
 /** Which requests Turnpike held back, why, and what to do; null: none. */

@@ -1,5 +1,5 @@
 /** A pattern, by its position in the list, at a place of the text. */
-export type Found = { readonly pattern: number; readonly start: number; readonly end: number }
+type Found = { readonly pattern: number; readonly start: number; readonly end: number }
 
 export type PatternSearch = {
   /** Every pattern at every place of the text; in any letter case, and with `-_` for `+/`. */

@@ -17,7 +17,7 @@ export type Identity = 'caller' | 'unread' | 'payment' | 'wallet' | 'bad-sign-in
 /** How requests are charged. maximum: the contract has only a maximum · probe: as the request that it imitates */
 export type Pricing = 'tokens' | 'credits' | 'maximum' | 'probe' | 'nothing'
 
-export type Endpoint = { readonly method: 'GET' | 'POST'; readonly route: string }
+type Endpoint = { readonly method: 'GET' | 'POST'; readonly route: string }
 
 /** The role of a request among those that share one idempotency key. */
 export const replayRoleSchema = z.object({

@@ -155,7 +155,7 @@ const eventText = (event: string, data: unknown): string => `event: ${event}\nda
 const buttonFor = (asked: PageRequest, token: string | null): EndButton =>
   isFromThisMachine(asked) ? 'shown' : token === null ? 'hidden' : 'with-token'
 
-export const pageRequestOf = ({ headers, socket }: IncomingMessage): PageRequest => ({
+const pageRequestOf = ({ headers, socket }: IncomingMessage): PageRequest => ({
   host: headers.host,
   origin: headers.origin,
   site: [headers['sec-fetch-site']].flat()[0],

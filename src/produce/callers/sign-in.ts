@@ -3,7 +3,7 @@ import { textHash } from '../../lib/random.ts'
 import type { WalletCaller } from './caller.ts'
 
 /** What a sign-in states. Times are ISO 8601. */
-export type SignInFields = {
+type SignInFields = {
   readonly domain: string
   readonly address: string
   readonly statement: string

@@ -45,7 +45,7 @@ export type ReadStream = {
   readonly failure: StreamFailure | null
 }
 
-export type StreamFailure = {
+type StreamFailure = {
   readonly reason: 'stream-truncated' | 'stream-error' | 'stream-malformed'
   readonly detail: string
 }

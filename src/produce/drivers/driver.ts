@@ -6,10 +6,10 @@ import type { Arrival } from '../arrivals/arrivals.ts'
  * Sends an arrival and resolves when all of its requests have been observed, with whether it was sent. Rejects only if
  * Turnpike has a bug. May call `onFree` before that: the response has arrived, so the sender may send again.
  */
-export type Fire = (arrival: Arrival, onFree?: () => void) => Promise<boolean>
+type Fire = (arrival: Arrival, onFree?: () => void) => Promise<boolean>
 
 /** Records that the requests of an arrival were never sent. */
-export type Drop = (arrival: Arrival, reason: DropReason) => void
+type Drop = (arrival: Arrival, reason: DropReason) => void
 
 /** The dependencies of every driver. A driver knows neither HTTP nor the plan. */
 export type DriverContext = {

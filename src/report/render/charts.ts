@@ -56,7 +56,7 @@ export function logTicks(fromMs: number, toMs: number): readonly number[] {
 /** A share of the width, for attributes of SVG. */
 export const percent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
 
-export const pixels = (value: number): string => String(Number(value.toFixed(2)))
+const pixels = (value: number): string => String(Number(value.toFixed(2)))
 
 /** A chart as SVG or HTML. Lines stretch with the page; text and points do not. */
 export function drawChart(chart: Chart, inline: (words: Words) => Html): Html {

@@ -155,7 +155,7 @@ export function firstEvidence({ evidence, decidedBy }: ReportedExample): readonl
 }
 
 /** A request, and the parts of its response that concern `about`. Renderers escape the target's text. */
-export function evidenceLines(evidence: Evidence, about: string, role = ''): readonly string[] {
+function evidenceLines(evidence: Evidence, about: string, role = ''): readonly string[] {
   const { id, caller, call, stage, request, outcome, headers, body, sentMs, endMs, sentAt, traceId } = evidence
   const took = sentMs === null || endMs === null ? '' : ` after ${formatDuration(endMs - sentMs)}`
   const clock = sentAt === null ? '' : ` (${sentAt})`

@@ -70,7 +70,7 @@ export type Signal = {
   readonly nowMs: number
 }
 
-export type ShardClaim = { readonly worker: string; readonly publicKey: string; readonly about: Buffer | null }
+type ShardClaim = { readonly worker: string; readonly publicKey: string; readonly about: Buffer | null }
 
 /** `lost`: its worker has been silent for too long. `snapshot`: its last one. */
 export type ShardView = {

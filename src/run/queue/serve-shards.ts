@@ -152,7 +152,7 @@ function leaseTerms({ plan, contract, shards }: SharedJob, shard: number): Lease
 }
 
 /** Measures this process. Each call has the CPU use since the one before, at first since the meter was created. */
-export function createHealthMeter({ name, version }: Pick<WorkerHealth, 'name' | 'version'>, clock: Clock) {
+function createHealthMeter({ name, version }: Pick<WorkerHealth, 'name' | 'version'>, clock: Clock) {
   let sinceMs = clock.nowMs()
   let since = process.cpuUsage()
   let usedCores = 0

@@ -108,7 +108,7 @@ export type CallKind<Call> = {
 }
 
 /** The name that another call has in the written file. */
-export type NameOf = (other: { readonly kind: string }) => string
+type NameOf = (other: { readonly kind: string }) => string
 
 const only: readonly ArrivalStep[] = ['only']
 

@@ -12,7 +12,7 @@ const maxAfterMs = 600_000
 const maxTokens = 1_000_000
 
 /** The point of a response at which the client leaves. */
-export const hangUpPoint = z.discriminatedUnion('kind', [
+const hangUpPoint = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('headers') }),
   z.object({ kind: z.literal('first-byte') }),
   z.object({ kind: z.literal('time'), ms: z.number().positive() }),

@@ -211,7 +211,7 @@ const isRepeatableCall = (call: { readonly kind: string }): call is ReplayCall['
   call.kind === 'rpc' || call.kind === 'chat' || call.kind === 'resource'
 
 /** Whether a call of the file repeats another one. */
-export const isWrittenReplay = (written: unknown): boolean => entriesOf(written).kind === 'replay'
+const isWrittenReplay = (written: unknown): boolean => entriesOf(written).kind === 'replay'
 
 /** The replays of some turns of a conversation. */
 export const turnReplaysField = mapping({

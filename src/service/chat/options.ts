@@ -1,3 +1,4 @@
+import { documentedOptions } from '../../contract/chat-options.ts'
 import type { ChatOption, Contract } from '../../contract/contract.ts'
 import { isObject } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
@@ -31,7 +32,7 @@ type OptionIssue = { readonly code: string; readonly path: readonly string[]; re
 
 /** The rules for options as documented. */
 export function defaultOptionRules(contract: Contract): OptionRules {
-  const known = knownOptions(contract)
+  const known = documentedOptions(contract)
   const { scrapedPages, documentsTool, usdPerLookup, citationForm, firstSource } = contract.chat.search
   const lookupPico = pico(usdPerLookup ?? '0')
   return {
@@ -49,13 +50,6 @@ export function defaultOptionRules(contract: Contract): OptionRules {
       asDocuments === true ? documentsTool : null,
   }
 }
-
-const knownOptions = ({ chat }: Contract): Readonly<Record<string, ChatOption>> => ({
-  ...chat.options,
-  ...(chat.systemPromptOption !== null && {
-    [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false } as const,
-  }),
-})
 
 function fits(option: ChatOption | undefined, value: unknown): boolean {
   if (option === undefined) return true
@@ -75,7 +69,7 @@ export function optionsReader(
   rules: OptionRules,
 ): (inBody: unknown, suffix: string, stream: boolean) => AppliedOptions | InvalidOptions {
   const { parametersField, systemPromptOption } = contract.chat
-  const known = knownOptions(contract)
+  const known = documentedOptions(contract)
   /** With both names of one option, the first name has precedence. */
   const named = (pairs: readonly OptionPair[]): readonly OptionPair[] => {
     const isOther = ([name]: OptionPair): boolean => systemPromptOption !== null && name === otherPromptOption

@@ -6,7 +6,7 @@ import { alsoViolating, type LieRow, type Lies } from './lie.ts'
 import { dropHeaders, isAny, isOf, replies, setFields, setStatus, setText } from './replies.ts'
 
 /** Handles a changed request instead of the one received. */
-export const reads = (text: string, change: (body: Fields) => Fields): LieRow =>
+const reads = (text: string, change: (body: Fields) => Fields): LieRow =>
   result(text, 'chatBody', body => (isObject(body) ? change(body) : body))
 
 /** Ignores a field with an unsuitable value. */
@@ -81,11 +81,11 @@ const withValidPart: Change = part => ({ ...part, type: part.type ?? 'text', tex
 const withValidCacheControl = inCacheControl(control => ({ ...control, type: 'ephemeral' }))
 
 /** Rejects a valid request. */
-export const rejects = (text: string, isRejected: (body: Fields) => boolean): LieRow =>
+const rejects = (text: string, isRejected: (body: Fields) => boolean): LieRow =>
   result(text, 'chatObjection', (objection, body) => (isRejected(body) ? 'This request is not supported' : objection))
 
 /** The same for streams alone. */
-export const inStreams = (lie: LieRow): LieRow => ({
+const inStreams = (lie: LieRow): LieRow => ({
   ...lie,
   text: `In streams: ${lie.text}`,
   overrides: (honest, contract) => {

@@ -15,7 +15,7 @@ export type RpcUpstream = {
 }
 
 /** The response to one item as JSON, with the id of the caller. The result keeps the text of the node. */
-export type NodeResponse = { readonly failed: boolean; readonly text: string }
+type NodeResponse = { readonly failed: boolean; readonly text: string }
 
 const maxBytes = 67_108_864
 const internalError = -32_603

@@ -41,7 +41,7 @@ export type Facilitator = {
   readonly settle: (payment: Payment, requirement: PaymentRequirement) => Promise<Settlement>
 }
 
-export type Settlement =
+type Settlement =
   | { readonly kind: 'settled'; readonly payer: string; readonly transaction: string }
   | { readonly kind: 'failed'; readonly reason: string }
 

@@ -13,7 +13,7 @@ import { type AmountRange, countsOf, requestPrice } from './prices.ts'
 import type { ChargedRequest, ChargeTotals } from './totals.ts'
 
 /** A charge, and when it is certainly in the balance. */
-export type ChargeOfHangUp = { readonly charge: ChargeBounds; readonly settledMs: number }
+type ChargeOfHangUp = { readonly charge: ChargeBounds; readonly settledMs: number }
 
 export type HangUps = {
   /** Learns from a complete response. Of a completion that its client left, it returns the charge. */

@@ -42,7 +42,7 @@ export type OpenScope = {
   readonly chosen: () => ChosenScope
 }
 
-export type ChosenScope = {
+type ChosenScope = {
   /** The names that the requests of each limit have in the plan. */
   readonly namesOf: ReadonlyMap<Limit, ReadonlySet<string>>
   /** The requests that no limit counts, because it is unknown which ones share a counter, by their name in the plan. */
