@@ -13,10 +13,9 @@ import { is2xx } from '../lib/numbers.ts'
 import { statedFurther, statedRequests } from '../observation/limit-scope.ts'
 import { chatAsk } from './ask-chat.ts'
 import type { Answer, Ask } from './asker.ts'
+import { findDialect, furtherFacts } from './find-dialect.ts'
 import {
   exactMs,
-  findDialect,
-  furtherFacts,
   isLimited,
   isNoEnd,
   lengthFacts,
@@ -24,7 +23,7 @@ import {
   roundingOf,
   windowFacts,
   windowStatements,
-} from './find-dialect.ts'
+} from './find-window.ts'
 import {
   brief,
   type Conclusion,

@@ -255,10 +255,7 @@ const ownHeaders = [...['version', 'timestamp', 'host-name', 'model-id', 'model-
  * The prefix that at least two of the service's own headers share; null if there is none. Other gateways state a version
  * and a model, too. So one of the headers must be about money, unless the target has lists that only the service has.
  */
-function prefixOf(
-  replies: readonly Answer[],
-  { networks, limits }: Pick<Known, 'networks' | 'limits'>,
-): string | null {
+function prefixOf(replies: readonly Answer[], { networks, limits }: Pick<Known, 'networks' | 'limits'>): string | null {
   const found = new Map<string, Set<string>>()
   for (const { headers } of replies) {
     for (const name of Object.keys(headers)) {

@@ -2,7 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { isProbeRequest } from '../observation/requests/request.ts'
 import { type Answer, isRefused, sentMs } from './asker.ts'
-import { isLimited } from './find-dialect.ts'
+import { isLimited } from './find-window.ts'
 import { brief, isService, type Known } from './question.ts'
 
 type Lesson = {

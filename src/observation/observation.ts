@@ -158,6 +158,9 @@ const streamSchema = z.object({
 })
 export type StreamRecord = DeepReadonly<z.output<typeof streamSchema>>
 
+/** The most characters of a text that a record has: of one in a long JSON body, and of one in a stream. */
+export const recordedLength = { body: 256, stream: 4_096 } as const
+
 /**
  * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, lists and
  * objects at 1,024 members, and values nested more than 64 deep are null. `cut`: members are missing.

@@ -1,4 +1,5 @@
-import { type Clock, createTimers, fire, inMicroseconds, type Timer } from '../lib/clock.ts'
+import { type Clock, inMicroseconds } from '../lib/clock.ts'
+import { createTimers, fire, type Timer } from '../lib/timers.ts'
 
 /** A clock that moves only on request. Timers fire in the order of due time, then of creation. */
 export type ManualClock = Clock & {

@@ -8,10 +8,7 @@ import { type BadRow, parseTraceLine, type TraceRow, type TrafficFormat, type Tr
 
 const mooncake: TrafficFormat = {
   title: 'a Mooncake trace',
-  matches: head =>
-    /^\s*\{(?![^\n]*"(?:resourceSpans|scopeSpans|resource_spans|scope_spans|attributes|log|parent_chat_id)"\s*:)[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(
-      head,
-    ),
+  matches: head => /^\s*\{[^\n]*"(?:input_length|hash_ids|timestamp)"\s*:/.test(head),
   blockTokens: 512,
   read: async function* (file, { keepsText, onBytes }) {
     for await (const batch of linesOf(file, chunksOf(file, onBytes)))
@@ -42,15 +39,15 @@ function itemOf(line: number, row: TraceRow | BadRow, keepsText: boolean): Traff
   return { line, row: keepsText || row.text === null ? row : { ...row, text: null }, model: null }
 }
 
-/** By the name that `--from` takes. */
+/** By the name that `--from` takes. The format of a file is the first that matches, so the one with the fewest marks is last. */
 export const formats = {
-  mooncake,
   bailian,
   otlp,
   spans,
   har,
   azure,
   burstgpt: burstGpt,
+  mooncake,
   run: ownRun,
 } as const satisfies Readonly<Record<string, TrafficFormat>>
 

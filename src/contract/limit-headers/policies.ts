@@ -30,9 +30,12 @@ export function policiesIn(text: string | undefined): readonly Policy[] {
 
 export const countsRequests = ({ unit }: Policy): boolean => unit === null || unit === 'requests'
 
+/** The length of the window of a policy; null: it does not say. */
+export const policySeconds = ({ parameters }: Policy): number | null => parameters.get('w') ?? null
+
 /** The policy of requests with this window. */
 const ofWindow = (policies: readonly Policy[], windowMs: number): Policy | undefined =>
-  policies.find(each => countsRequests(each) && each.parameters.get('w') === windowMs / 1_000)
+  policies.find(each => countsRequests(each) && policySeconds(each) === windowMs / 1_000)
 
 const named = (policies: readonly Policy[], policy: string): Policy | undefined =>
   policies.find(({ name }) => name === `"${policy}"` || name === policy)

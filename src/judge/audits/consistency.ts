@@ -5,8 +5,8 @@ import type { Observation } from '../../observation/observation.ts'
 import { isChat } from '../../observation/requests/chat.ts'
 import { isRpc } from '../../observation/requests/rpc.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
-import { addLength, areUsual, noLengths, shownText, type TextLengths } from '../checks/chat-json.ts'
 import { itemsOf, pageHeaders } from '../checks/resources.ts'
+import { addLength, areUsual, noLengths, shownText, type TextLengths } from '../checks/shown-text.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { getOrAdd } from '../merge.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -112,7 +112,7 @@ export function createConsistencyAudit(
     if (!isChat(request) || outcome.kind !== 'answered' || !is2xx(outcome.status)) return
     if (texts.size >= maxModels && !texts.has(request.model)) return
     const known = getOrAdd(texts, request.model, emptyTexts)
-    const shown = shownText({ request, response })
+    const shown = shownText(response, request)
     if (shown === null) return
     known.hasReasoning ||= shown.reasoning !== 'none'
     if (shown.tokens < minTokens) return

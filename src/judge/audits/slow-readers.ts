@@ -1,7 +1,7 @@
 import { isReadSlowly, type ObservedResponse } from '../../observation/observation.ts'
 import { type ChatDescriptor, isChat } from '../../observation/requests/chat.ts'
 import { is2xx } from '../../observation/response.ts'
-import { addLength, areUsual, noLengths, shownText, type TextLengths, usualRatio } from '../checks/chat-json.ts'
+import { addLength, areUsual, noLengths, shownText, type TextLengths, usualRatio } from '../checks/shown-text.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { getOrAdd } from '../merge.ts'
 import type { Audit } from './audit.ts'
@@ -58,7 +58,7 @@ const maxChance = 1e-5
 
 /** null: too short, or some of its tokens are no text. */
 function charactersPerToken(request: ChatDescriptor, response: ObservedResponse): number | null {
-  const shown = shownText({ request, response })
+  const shown = shownText(response, request)
   return shown !== null && shown.tokens >= minTokens ? shown.characters / shown.tokens : null
 }
 

@@ -4,14 +4,15 @@ import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { formatPico } from '../../lib/money.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
-import { isChat } from '../../observation/requests/chat.ts'
+import { type ChatDescriptor, isChat } from '../../observation/requests/chat.ts'
 import { requestTraits } from '../../observation/requests/request.ts'
 import { isRpc, type RpcDescriptor } from '../../observation/requests/rpc.ts'
 import type { TwinRole } from '../../observation/requests/traits.ts'
 import { is2xx, isAbuseBlock, isFromGateway, isUnrelatedStatus } from '../../observation/response.ts'
-import { answersIn, type ChoiceAnswer, shownText } from '../checks/chat-json.ts'
+import { answersIn, type ChoiceAnswer } from '../checks/chat-json.ts'
 import type { TokenCounts } from '../checks/completion.ts'
 import { claimedCredits, responsesIn } from '../checks/rpc-credits.ts'
+import { shownText } from '../checks/shown-text.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { getOrAdd } from '../merge.ts'
 import type { Audit, AuditContext } from './audit.ts'
@@ -92,7 +93,7 @@ function twinOf(observation: Observation, role: TwinRole, sentMs: number, contra
         ? fixedIn(observation, response, request.maxCompletionTokens)
         : null,
     sampled: sampledOf(observation),
-    perToken: isAccepted && isChat(request) ? perTokenOf({ request, response }) : null,
+    perToken: isAccepted && isChat(request) ? perTokenOf(request, response) : null,
     results: rpc && inOrder(role, resultsIn(rpc.request, rpc.response)),
   }
 }
@@ -100,8 +101,8 @@ function twinOf(observation: Observation, role: TwinRole, sentMs: number, contra
 /** A shorter text has no usual length of a token. */
 const minTokens = 12
 
-function perTokenOf(completion: Parameters<typeof shownText>[0]): number | null {
-  const shown = shownText(completion)
+function perTokenOf(request: ChatDescriptor, response: ObservedResponse | null): number | null {
+  const shown = shownText(response, request)
   if (shown === null || shown.reasoning !== 'none' || shown.tokens < minTokens) return null
   return shown.characters / shown.tokens
 }

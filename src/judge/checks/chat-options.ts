@@ -11,7 +11,13 @@ import type { ClausesOf } from '../../contract/clauses.ts'
 import type { ChatOption, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import { type Observation, type ObservedResponse, type StreamRecord, streamOf } from '../../observation/observation.ts'
+import {
+  type Observation,
+  type ObservedResponse,
+  recordedLength,
+  type StreamRecord,
+  streamOf,
+} from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { isOfUnknownModel, mentionsModel } from './chat-request.ts'
@@ -306,9 +312,6 @@ type StatedOptions = {
   readonly tools: readonly string[] | null
 }
 
-/** Recorded texts of an unstreamed response are at most this long. */
-const cutAtCharacters = 256
-
 function statedOptions(response: ObservedResponse, { chat }: Contract): StatedOptions {
   if (response.body.kind === 'stream') return statedInStream(response.body.stream)
   const body = jsonObject(response)
@@ -319,7 +322,7 @@ function statedOptions(response: ObservedResponse, { chat }: Contract): StatedOp
   return {
     echo: body?.[chat.parametersField],
     text: texts.join('\n'),
-    isTruncated: isTruncated || texts.some(text => text.length >= cutAtCharacters),
+    isTruncated: isTruncated || texts.some(text => text.length >= recordedLength.body),
     tools: Array.isArray(body?.choices) ? messages.flatMap(message => toolsOf(message?.tool_calls)) : null,
   }
 }

@@ -3,9 +3,9 @@ import { quote } from '../../lib/format.ts'
 import { isPresent, plainText, toObject } from '../../lib/json.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { hasReplayStatus, is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
-import { checkText } from './chat-json.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCanary, checkCompletion, checkFinishReason } from './completion.ts'
+import { checkText } from './shown-text.ts'
 
 /** Checks an unstreamed completion. */
 export const checkChatResponse: Check<'chat-response', ChatDescriptor> = (observation, contract, reporter) => {

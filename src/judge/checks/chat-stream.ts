@@ -10,10 +10,10 @@ import {
 } from '../../observation/observation.ts'
 import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { hasReplayStatus, is2xx } from '../../observation/response.ts'
-import { checkText } from './chat-json.ts'
 import { checkStopReason, checkToolCalls } from './chat-response.ts'
 import { type Check, checkStatus, type Expect, expectFor } from './check.ts'
 import { checkCanary, checkCompletion, checkFinishReason } from './completion.ts'
+import { checkText } from './shown-text.ts'
 
 /** Failures caused by the stream itself, not by the connection or by a reported error. */
 const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']

@@ -3,13 +3,12 @@ import { limitHeadersOf } from '../../contract/limit-headers/limit-headers.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
-import { isDiscovery, isPaymentOffer, requirementsIn } from '../../observation/payments.ts'
+import { isDiscovery, isPaymentOffer, namesResource, requirementsIn } from '../../observation/payments.ts'
 import { type RequestDescriptor, requestTraits } from '../../observation/requests/request.ts'
 import type { RpcDescriptor } from '../../observation/requests/rpc.ts'
 import type { Identity } from '../../observation/requests/traits.ts'
 import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { Check } from './check.ts'
-import { namesResource } from './payment-requirements.ts'
 
 /** The headers of a limit, in any spelling: `X-RateLimit-Limit`, `RateLimit-Reset`, `RateLimit`, ... */
 const limitHeader = /^(x-)?rate-?limit/

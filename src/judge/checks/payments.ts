@@ -4,13 +4,12 @@ import { quote } from '../../lib/format.ts'
 import { isPresent, type JsonObject, plainText, toObject } from '../../lib/json.ts'
 import { formatPico, nearestPico, pico } from '../../lib/money.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
-import { isUndecided, minCutLength, requirementsIn, settlementIn } from '../../observation/payments.ts'
+import { isUndecided, minCutLength, railOf, requirementsIn, settlementIn } from '../../observation/payments.ts'
 import type { PaymentRecord, TopUpDescriptor } from '../../observation/requests/wallets.ts'
 import { refusalOf } from '../../observation/requests/wallets.ts'
 import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, expectFor } from './check.ts'
-import { railOf } from './payment-requirements.ts'
 
 /** Checks the response to a payment for credit. Only the ledger sees whether the credit arrives. */
 export const checkPayments: Check<'payments', TopUpDescriptor> = ({ request, response, id }, contract, reporter) => {

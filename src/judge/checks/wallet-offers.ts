@@ -6,19 +6,21 @@ import { type JsonObject, toObject } from '../../lib/json.ts'
 import { pico } from '../../lib/money.ts'
 import type { ObservedResponse } from '../../observation/observation.ts'
 import {
+  amountOf,
   challengeIn,
+  differencesOf,
   isDiscovery,
   isRefusedForCredit,
   memberOf,
   minCutLength,
   type PaymentRequirements,
+  railOf,
   requirementsIn,
 } from '../../observation/payments.ts'
 import { isOfferRequest } from '../../observation/requests/wallets.ts'
 import { is2xx, isAbuseBlock, isFromGateway, jsonObject } from '../../observation/response.ts'
 import type { ClauseReporter } from '../findings/findings.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
-import { amountOf, differencesOf, railOf } from './payment-requirements.ts'
 
 type Clause = Parameters<ClauseReporter<'wallet-offers'>['pass']>[0]
 

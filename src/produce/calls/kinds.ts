@@ -6,11 +6,10 @@ import type { BuiltRequest, CallOf, RequestBuilder, RequestContext, RequestPosit
 import { chatRequests } from './chat.ts'
 import { conversationRequests } from './conversation.ts'
 import { probeRequests } from './probe.ts'
-import { replayRequests } from './replay.ts'
+import { replayRequests, twinRequests } from './repeats.ts'
 import { balanceCheckRequests, balanceRequests, listRequests, openListRequests, resourceRequests } from './resources.ts'
 import { rpcRequests } from './rpc.ts'
 import { topUpRequests } from './top-up.ts'
-import { twinRequests } from './twin.ts'
 
 /** All kinds of calls, as in scenarios. */
 const kinds: { readonly [Kind in Call['kind']]: RequestBuilder<CallOf<Kind>> } = {

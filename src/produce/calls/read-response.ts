@@ -3,7 +3,13 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { parseJson } from '../../lib/json.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
 import { is2xx } from '../../lib/numbers.ts'
-import { type Body, isLocalFault, type ObservedResponse, type Outcome } from '../../observation/observation.ts'
+import {
+  type Body,
+  isLocalFault,
+  type ObservedResponse,
+  type Outcome,
+  recordedLength,
+} from '../../observation/observation.ts'
 import { maxValueLength } from '../transport/headers.ts'
 import type { Exchange, TransportFailure } from '../transport/transport.ts'
 import type { ReadStream } from './stream-reader.ts'
@@ -53,7 +59,6 @@ export function responseOf(
 }
 
 const clippedAboveBytes = 4096
-const maxStringLength = 256
 const maxTextLength = 512
 /** Members of one list or object, and values of one body. */
 const maxMembers = 1_024
@@ -72,7 +77,7 @@ function bodyOf({ status, body, headers }: Exchange, options: BodyOptions): Body
   const masked = mask.isIn(text) ? mask.json(value) : value
   const isShort = bytes.length <= clippedAboveBytes
   if (isShort && !mayOverflow.test(text)) return { kind: 'json', value: masked, digest }
-  const bound = boundBody(masked, isShort ? clippedAboveBytes : maxStringLength, is2xx(status))
+  const bound = boundBody(masked, isShort ? clippedAboveBytes : recordedLength.body, is2xx(status))
   return bound.cut
     ? { kind: 'json', value: bound.value, cut: true, digest }
     : { kind: 'json', value: bound.value, digest }
@@ -123,7 +128,7 @@ function boundBody(
     if (values + entries.length > maxValues) continue
     for (const [key, member] of entries) {
       if (Array.isArray(to)) to.push(copy(member))
-      else setMember(to, key.slice(0, maxStringLength), copy(member))
+      else setMember(to, key.slice(0, recordedLength.body), copy(member))
     }
   }
   return { value, cut }

@@ -10,7 +10,7 @@ import {
   plainText,
 } from '../../lib/json.ts'
 import type { Mask } from '../../lib/mask/mask.ts'
-import type { StreamRecord } from '../../observation/observation.ts'
+import { recordedLength, type StreamRecord } from '../../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
 import { createRepeatedChunkReader } from './repeated-chunks.ts'
 import {
@@ -55,7 +55,6 @@ const maxFinishReasons = 16
 const maxChoices = 16
 const maxMalformed = 3
 const maxMalformedLength = 200
-const maxTextLength = 4_096
 const maxGaps = 2_000
 const maxToolCalls = 16
 
@@ -105,7 +104,7 @@ export function createStreamReader({
   let error: unknown = null
   let parameters: JsonObject | null = null
   let text = echoField === null ? null : ''
-  const joined = echoField === null ? null : joinToolCalls(maxTextLength)
+  const joined = echoField === null ? null : joinToolCalls(recordedLength.stream)
   const said = digest ? fingerprint() : null
   let contentCharacters = 0
   let reasoningCharacters = 0
@@ -235,7 +234,7 @@ export function createStreamReader({
   }
 
   const keepText = (piece: string): void => {
-    if (text !== null && text.length < maxTextLength) text += piece
+    if (text !== null && text.length < recordedLength.stream) text += piece
     said?.content(piece)
     onAnswer?.text(piece)
   }
@@ -299,13 +298,13 @@ export function createStreamReader({
         cost,
         error,
         parameters,
-        text: text === null ? null : mask.beginning(text, maxTextLength),
+        text: text === null ? null : mask.beginning(text, recordedLength.stream),
         toolNames,
         ...(joined !== null &&
           joined.calls.length > 0 && {
             toolCalls: joined.calls.slice(0, maxToolCalls).map(({ name, arguments: said }) => ({
-              name: mask.beginning(name, maxTextLength),
-              arguments: mask.beginning(said, maxTextLength),
+              name: mask.beginning(name, recordedLength.stream),
+              arguments: mask.beginning(said, recordedLength.stream),
             })),
           }),
         // The chunks of several choices may come in any order.

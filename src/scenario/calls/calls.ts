@@ -12,10 +12,20 @@ import { namesInSequence } from '../stage-schema.ts'
 import type { CallContext, CallKind, CallTraits } from './call-kind.ts'
 import { chat, chatSchema, resolveChat, resolvedChat } from './chat.ts'
 import { conversation, conversationSchema, resolveConversation, resolvedConversation } from './conversation.ts'
-import { limitLogsSchema, list, modelsSchema, networksSchema, rateLimitsSchema, resolvedList } from './lists.ts'
 import { probe, probeNamed, probeSchema, resolvedProbe, resolveProbe } from './probe.ts'
 import { replay, replaySchema, resolvedReplay, resolveReplay } from './replay.ts'
-import { resolvedResource, resolveResource, resource, resourceSchema } from './resource.ts'
+import {
+  limitLogsSchema,
+  list,
+  modelsSchema,
+  networksSchema,
+  rateLimitsSchema,
+  resolvedList,
+  resolvedResource,
+  resolveResource,
+  resource,
+  resourceSchema,
+} from './resource.ts'
 import { batchSchema, resolveBatch, resolvedRpc, resolveSingle, rpc, rpcSchema } from './rpc.ts'
 import { resolvedTwin, resolveTwin, twin, twinSchema } from './twin.ts'
 import {

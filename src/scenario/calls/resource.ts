@@ -6,7 +6,32 @@ import { costOfUnits, pico } from '../../lib/money.ts'
 import { members, openText, parseFields, whole } from '../../lib/schemas.ts'
 import { unknownWord } from '../../lib/usage-error.ts'
 import { integerField, jsonObjectField, mapping, textField } from '../fields.ts'
-import { type CallContext, type CallKind, kindField, usualTraits } from './call-kind.ts'
+import { type CallContext, type CallKind, kindField, noCost, usualTraits } from './call-kind.ts'
+
+export const modelsSchema = mapping({ kind: kindField('models') }).describe('The list of models.')
+export const networksSchema = mapping({ kind: kindField('networks') }).describe('The list of networks.')
+export const rateLimitsSchema = mapping({ kind: kindField('rate-limits') }).describe('The limits of the caller.')
+export const limitLogsSchema = mapping({ kind: kindField('rate-limit-logs') }).describe(
+  'The log of requests of the caller that hit a limit.',
+)
+
+export const resolvedList = z.object({
+  kind: z.enum(['models', 'networks', 'rate-limits', 'rate-limit-logs', 'balance']),
+})
+type ListCall = Readonly<z.output<typeof resolvedList>>
+
+export const list: CallKind<ListCall> = {
+  judges: ['lists'],
+  traits: () => ({
+    ...usualTraits,
+    judges: () => list.judges,
+    limits: [],
+    cost: noCost,
+    unfitToSaturate: null,
+  }),
+  // A scenario cannot name the check of a balance. By default, it asks for the limits.
+  written: ({ kind }) => (kind === 'balance' ? { kind: 'rate-limits' } : {}),
+}
 
 export const resourceSchema = mapping({
   kind: kindField('resource'),

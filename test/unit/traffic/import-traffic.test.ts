@@ -365,8 +365,8 @@ describe('an import', () => {
   })
 
   test.each([
-    ['an unknown format', 'hello\n', {}, 'got traffic of an unknown format, expected a Mooncake trace'],
-    ['nothing', '', {}, 'got an empty file, expected a Mooncake trace'],
+    ['an unknown format', 'hello\n', {}, 'got traffic of an unknown format, expected a Qwen-Bailian trace'],
+    ['nothing', '', {}, 'got an empty file, expected a Qwen-Bailian trace'],
     ['no request', 'TIMESTAMP,ContextTokens,GeneratedTokens\n', {}, 'got no request, expected at least one request'],
     [
       'an endless value',
