@@ -1,5 +1,5 @@
 import type { ClauseId } from './clauses.ts'
-import type { AccountTier, Contract, ModelTier, Resource, ResourceLimit } from './contract.ts'
+import type { AccountTier, Contract, ModelTier, ResourceLimit } from './contract.ts'
 
 /** What a request counts against: a limiter, and what it counts by. */
 export type Draw =
@@ -141,10 +141,11 @@ export function countersOf(
 }
 
 /** What requests for a resource draw on, which may have no limit of its own. */
-export const resourceDraw = (name: string, resource: Resource | null): Draw =>
-  resource === null || resource.draws === null
-    ? { limiter: 'control', endpoint: name }
-    : { limiter: 'resources', limit: resource.draws, resource: name }
+export const resourceDraw = (name: string, limit: ResourceLimit | null): Draw =>
+  limit === null ? { limiter: 'control', endpoint: name } : { limiter: 'resources', limit, resource: name }
+
+/** What requests for a list about their caller draw on. */
+export const listDraw = (list: string): Draw => ({ limiter: 'control', endpoint: list })
 
 /** What all other requests draw on. */
 export const controlDraw: Draw = { limiter: 'control', endpoint: null }

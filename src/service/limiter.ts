@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import { controlDraw, countersOf, type Draw, limiterOf, resourceDraw } from '../contract/limiters.ts'
+import { controlDraw, countersOf, type Draw, limiterOf, listDraw, resourceDraw } from '../contract/limiters.ts'
 import { promisesAny } from '../contract/promises.ts'
 import { parseUncut } from '../lib/json.ts'
 import type { Account, FailureRecord, LimitRejection, ScopeLimits, Window } from './account.ts'
@@ -147,14 +147,20 @@ export function limiter(contract: Contract, behavior: Behavior, further: Further
 }
 
 /** What a request would count against. */
-function drawOf({ route, request }: RequestState, { models }: Contract): Draw {
+export function drawOf({ route, request }: RequestState, { models }: Contract): Draw {
   switch (route.kind) {
     case 'chat':
       return chatDraw(models, namedModel(parseUncut(request.body)))
     case 'rpc':
       return { limiter: 'rpc', network: route.network }
     case 'resource':
-      return resourceDraw(route.resource.path, route.resource)
+      return resourceDraw(route.resource.path, route.resource.draws)
+    case 'models':
+    case 'networks':
+    case 'rate-limits':
+    case 'rate-limit-logs':
+    case 'balance':
+      return listDraw(route.kind)
     default:
       return controlDraw
   }

@@ -33,7 +33,7 @@ export function resourceHandler({
   const hasKeys = contract.idempotency.calls.includes('resource')
 
   return (state, account, resource) => {
-    const draw = resourceDraw(resource.path, resource)
+    const draw = resourceDraw(resource.path, resource.draws)
     if (!limiter.enter(state, account, draw).admitted) return limiter.reject(state, draw)
     const body = resource.method === 'POST' ? parseUncut(state.request.body) : {}
     if (resource.method === 'POST' && !isJson(state.request.headers['content-type']))

@@ -23,7 +23,7 @@ import { type Fault, faultReply, injectFaults } from './faults.ts'
 import { createFurtherLimits } from './further-limits.ts'
 import { httpDates, identifiers } from './identifiers.ts'
 import { type Lie, withOverrides } from './lies/lie.ts'
-import { abuseBlock, limiter } from './limiter.ts'
+import { abuseBlock, drawOf, limiter } from './limiter.ts'
 import {
   compressReply,
   errorReply,
@@ -229,7 +229,10 @@ export function createService(options: ServiceOptions): Service {
     const endpoint = endpointOf(route)
     const isTooLarge = bodyBytes(request) > bodyLimitBytes
     const countsItself = endpoint.access === 'account' && endpoint.counts === 'own' && !isTooLarge
-    if (!countsItself && !limits.enter(state, account, controlDraw).admitted) return limits.reject(state, controlDraw)
+    if (!countsItself) {
+      const draw = isTooLarge ? controlDraw : drawOf(state, contract)
+      if (!limits.enter(state, account, draw).admitted) return limits.reject(state, draw)
+    }
     if (isTooLarge) return errorReply(state, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
     return endpoint.access === 'public'
       ? endpoint.respond(state, route)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Contract } from '../../contract/contract.ts'
+import { listDraw } from '../../contract/limiters.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { drawnLimit } from '../limit-scope.ts'
 import { type RequestTraits, usual } from './traits.ts'
@@ -16,9 +17,8 @@ export const isRefusalLog = ({ kind }: { readonly kind: string }): boolean => ki
 const listOfCaller = (pathOf: (paths: Contract['paths']) => string): RequestTraits<ListDescriptor> => ({
   ...usual,
   endpoint: (_, { paths }) => ({ method: 'GET', route: pathOf(paths) }),
-  limiter: 'control',
-  limit: ({ kind }, { accountTier }, contract) =>
-    drawnLimit({ limiter: 'control', endpoint: kind }, accountTier, contract),
+  limiter: listDraw(listKinds[0]).limiter,
+  limit: ({ kind }, { accountTier }, contract) => drawnLimit(listDraw(kind), accountTier, contract),
   service: () => 'other',
   pricing: () => 'nothing',
 })
@@ -28,7 +28,7 @@ const openList = (pathOf: (paths: Contract['paths']) => string): RequestTraits<L
   ...listOfCaller(pathOf),
   limiter: null,
   limit: ({ kind }, { accountTier, chain }, contract) =>
-    chain === undefined ? drawnLimit({ limiter: 'control', endpoint: kind }, accountTier, contract) : null,
+    chain === undefined ? drawnLimit(listDraw(kind), accountTier, contract) : null,
   identity: () => 'unread',
 })
 

@@ -32,7 +32,7 @@ export const resourceTraits: RequestTraits<ResourceDescriptor> = {
   },
   limiter: 'resources',
   limit: ({ resource }, { accountTier }, contract) =>
-    drawnLimit(resourceDraw(resource, resourceOf(contract, resource)), accountTier, contract),
+    drawnLimit(resourceDraw(resource, resourceOf(contract, resource)?.draws ?? null), accountTier, contract),
   service: (request, contract) =>
     resourceOf(contract, request.resource)?.isInference === true ? 'inference' : 'other',
   subject: request => request.resource,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { JudgeName } from '../../contract/clause.ts'
 import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
+import { type Draw, limiterOf } from '../../contract/limiters.ts'
 import type { LimitScope } from '../../contract/limits.ts'
 import type { Sender } from '../../contract/probe.ts'
 import type { ArrivalStep, replayRoles, twinForms } from '../../contract/requests/steps.ts'
@@ -30,6 +31,14 @@ export type CallContext = {
 
 /** How much of a limit one arrival uses, on average. */
 export type LimitUsage = { readonly scope: LimitScope; readonly amount: number }
+
+/** What one request, and its tokens, use of the limits that the contract states. */
+export function usageOf(draw: Draw, tokens = 0): readonly LimitUsage[] {
+  const amounts = { requests: 1, tokens } as const
+  return (['requests', 'tokens'] as const)
+    .filter(unit => limiterOf(draw)[unit] !== null)
+    .map(unit => ({ scope: { ...draw, unit }, amount: amounts[unit] }))
+}
 
 /** What a call costs. Amounts are pico-USD; null if a price is unknown. */
 export type CallCost = {

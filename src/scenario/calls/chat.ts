@@ -15,7 +15,15 @@ import { costOfUnits, pico } from '../../lib/money.ts'
 import { entriesOf, parseFields, whole } from '../../lib/schemas.ts'
 import { oneOf, unknownWord } from '../../lib/usage-error.ts'
 import { flagField, headerField, integerField, jsonObjectField, mapping, textField } from '../fields.ts'
-import { type CallContext, type CallCost, type CallKind, kindField, offeredBy, usualTraits } from './call-kind.ts'
+import {
+  type CallContext,
+  type CallCost,
+  type CallKind,
+  kindField,
+  offeredBy,
+  usageOf,
+  usualTraits,
+} from './call-kind.ts'
 import { hangUpField, hangUpOf, hangUpTraits, resolvedHangUp, writtenHangUp } from './hang-up.ts'
 
 const readRateText = 'tokens or bytes per second, from 0.1 to 1000000, such as 20 tokens/s or 500 bytes/s'
@@ -106,10 +114,7 @@ export const chat: CallKind<ChatCall> = {
     return {
       ...usualTraits,
       judges: () => chat.judges,
-      limits: [
-        { scope: { limiter: 'chat', unit: 'requests', model, modelTier }, amount: 1 },
-        { scope: { limiter: 'chat', unit: 'tokens', model, modelTier }, amount: tokens },
-      ],
+      limits: usageOf({ limiter: 'chat', model, modelTier }, tokens),
       cost: chatCost(call),
       unfitToSaturate: stream ? 'which is a stream' : null,
       maxTokens: maxCompletionTokens,

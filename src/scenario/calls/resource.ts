@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { type Contract, type ResourceLimit, resourceOf } from '../../contract/contract.ts'
 import { documentedContract } from '../../contract/documented.ts'
+import { listDraw, resourceDraw } from '../../contract/limiters.ts'
 import type { DeepReadonly } from '../../lib/json.ts'
 import { costOfUnits, pico } from '../../lib/money.ts'
 import { members, openText, parseFields, whole } from '../../lib/schemas.ts'
 import { unknownWord } from '../../lib/usage-error.ts'
 import { integerField, jsonObjectField, mapping, textField } from '../fields.ts'
-import { type CallContext, type CallKind, kindField, noCost, usualTraits } from './call-kind.ts'
+import { type CallContext, type CallKind, kindField, noCost, usageOf, usualTraits } from './call-kind.ts'
 
 export const modelsSchema = mapping({ kind: kindField('models') }).describe('The list of models.')
 export const networksSchema = mapping({ kind: kindField('networks') }).describe('The list of networks.')
@@ -22,10 +23,10 @@ type ListCall = Readonly<z.output<typeof resolvedList>>
 
 export const list: CallKind<ListCall> = {
   judges: ['lists'],
-  traits: () => ({
+  traits: ({ kind }) => ({
     ...usualTraits,
     judges: () => list.judges,
-    limits: [],
+    limits: usageOf(listDraw(kind)),
     cost: noCost,
     unfitToSaturate: null,
   }),
@@ -66,10 +67,7 @@ export const resource: CallKind<ResourceCall> = {
     return {
       ...usualTraits,
       judges: () => resource.judges,
-      limits:
-        draws === null
-          ? []
-          : [{ scope: { limiter: 'resources', unit: 'requests', limit: draws, resource: name }, amount: 1 }],
+      limits: usageOf(resourceDraw(name, draws)),
       cost: { credits: () => 0, arrivals, maxRequest: contract => arrivals(1, contract), maxCharged: 1 },
       unfitToSaturate: 'which is a resource',
     }
