@@ -33,7 +33,7 @@ export type CallContext = {
 export type LimitUsage = { readonly scope: LimitScope; readonly amount: number }
 
 /** What one request, and its tokens, use of the limits that the contract states. */
-export function usageOf(draw: Draw, tokens = 0): readonly LimitUsage[] {
+export function limitUsages(draw: Draw, tokens = 0): readonly LimitUsage[] {
   const amounts = { requests: 1, tokens } as const
   return (['requests', 'tokens'] as const)
     .filter(unit => limiterOf(draw)[unit] !== null)

@@ -20,8 +20,8 @@ import {
   type CallCost,
   type CallKind,
   kindField,
+  limitUsages,
   offeredBy,
-  usageOf,
   usualTraits,
 } from './call-kind.ts'
 import { hangUpField, hangUpOf, hangUpTraits, resolvedHangUp, writtenHangUp } from './hang-up.ts'
@@ -114,7 +114,7 @@ export const chat: CallKind<ChatCall> = {
     return {
       ...usualTraits,
       judges: () => chat.judges,
-      limits: usageOf({ limiter: 'chat', model, modelTier }, tokens),
+      limits: limitUsages({ limiter: 'chat', model, modelTier }, tokens),
       cost: chatCost(call),
       unfitToSaturate: stream ? 'which is a stream' : null,
       maxTokens: maxCompletionTokens,

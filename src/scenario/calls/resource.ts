@@ -7,7 +7,7 @@ import { costOfUnits, pico } from '../../lib/money.ts'
 import { members, openText, parseFields, whole } from '../../lib/schemas.ts'
 import { unknownWord } from '../../lib/usage-error.ts'
 import { integerField, jsonObjectField, mapping, textField } from '../fields.ts'
-import { type CallContext, type CallKind, kindField, noCost, usageOf, usualTraits } from './call-kind.ts'
+import { type CallContext, type CallKind, kindField, limitUsages, noCost, usualTraits } from './call-kind.ts'
 
 export const modelsSchema = mapping({ kind: kindField('models') }).describe('The list of models.')
 export const networksSchema = mapping({ kind: kindField('networks') }).describe('The list of networks.')
@@ -26,7 +26,7 @@ export const list: CallKind<ListCall> = {
   traits: ({ kind }) => ({
     ...usualTraits,
     judges: () => list.judges,
-    limits: usageOf(listDraw(kind)),
+    limits: limitUsages(listDraw(kind)),
     cost: noCost,
     unfitToSaturate: null,
   }),
@@ -67,7 +67,7 @@ export const resource: CallKind<ResourceCall> = {
     return {
       ...usualTraits,
       judges: () => resource.judges,
-      limits: usageOf(resourceDraw(name, draws)),
+      limits: limitUsages(resourceDraw(name, draws)),
       cost: { credits: () => 0, arrivals, maxRequest: contract => arrivals(1, contract), maxCharged: 1 },
       unfitToSaturate: 'which is a resource',
     }

@@ -18,7 +18,7 @@ import {
   textField,
   weightsField,
 } from '../fields.ts'
-import { type CallContext, type CallKind, kindField, offeredBy, usageOf, usualTraits } from './call-kind.ts'
+import { type CallContext, type CallKind, kindField, limitUsages, offeredBy, usualTraits } from './call-kind.ts'
 import { hangUpField, hangUpOf, hangUpTraits, resolvedHangUp, writtenHangUp } from './hang-up.ts'
 
 const network = textField('a network slug such as ethereum-mainnet')
@@ -88,7 +88,7 @@ export const rpc: CallKind<RpcCall> = {
   traits: call => ({
     ...usualTraits,
     judges: () => rpc.judges,
-    limits: usageOf({ limiter: 'rpc', network: call.network }),
+    limits: limitUsages({ limiter: 'rpc', network: call.network }),
     cost: {
       credits: contract => creditsOf(call, contract),
       arrivals: (arrivals, contract) => promisedPicoUsd(arrivals * creditsOf(call, contract), contract),

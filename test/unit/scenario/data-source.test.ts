@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { dataSource } from '../../../src/lib/data-source.ts'
 import type { UsageError } from '../../../src/lib/usage-error.ts'
+import { dataSource } from '../../../src/scenario/data-source.ts'
 
 const kind = { name: 'scenario', secretHint: 'set TURNPIKE_KEYS' }
 const sourceOf = (data: unknown) => dataSource(data, 'scenario first', kind)

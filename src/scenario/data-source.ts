@@ -1,5 +1,12 @@
-import { describeMistake, describeValue, type Mistake, UsageError } from './usage-error.ts'
-import { namesVariable, type Path, refusedKey, type SchemaMistake, type YamlKind, type YamlSource } from './yaml.ts'
+import { describeMistake, describeValue, type Mistake, UsageError } from '../lib/usage-error.ts'
+import {
+  namesVariable,
+  type Path,
+  refusedKey,
+  type SchemaMistake,
+  type YamlKind,
+  type YamlSource,
+} from '../lib/yaml.ts'
 
 /** Deeper than any file that a person writes. */
 const maxDepth = 100
