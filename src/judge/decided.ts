@@ -3,6 +3,7 @@ import { type ClauseId, clauses } from '../contract/clauses.ts'
 import { decidedSide, type Share } from '../lib/statistics/decided-share.ts'
 import { hasTrait, mixOf, type Plan, type Threshold } from '../plan/plan.ts'
 import { decidingOf, decisionError, earlyEndOf, isShare, lastStage } from '../plan/until-decided.ts'
+import { type SharedAccount, whyShared } from './audits/shared-accounts.ts'
 import { type RunView, thresholdsOf } from './judge.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import type { ThresholdResult, Verdict } from './results.ts'
@@ -155,4 +156,23 @@ function shareOf(
   const hits = kind === 'status' ? (stats.statuses.get(count.status) ?? 0) : isShare(kind) ? stats[kind] : 0
   const trials = hasTrait(kind, 'of-due') ? stats.sent + stats.dropped : stats.sent
   return { share: { hits, trials, open: inFlight }, bound }
+}
+
+/** What a response may be because another caller of its account was limited or blocked. */
+const ofLimits: readonly string[] = ['status', 'blocked']
+
+/** The results of a run in which callers share the limits of an account: the requests of one may be refused for another. */
+export function thresholdsOfShared(
+  { thresholds }: Pick<Plan, 'thresholds'>,
+  shared: readonly SharedAccount[],
+  results: readonly ThresholdResult[],
+): readonly ThresholdResult[] {
+  const found = shared.find(({ shares }) => shares.some(what => what !== 'balance'))
+  if (found === undefined) return results
+  return results.map((result, index) => {
+    const measure = thresholds[index]?.measure
+    if (result.verdict !== 'fail' || !(measure && 'count' in measure) || !ofLimits.includes(measure.count.kind))
+      return result
+    return { ...result, verdict: 'inconclusive', message: `${result.message}, but ${whyShared(found).text}` }
+  })
 }

@@ -6,10 +6,11 @@ import { isSystemStage, type Plan } from '../plan/plan.ts'
 import { shardOf } from '../plan/shard.ts'
 import { createAnswerLog, noServiceReason } from './answers.ts'
 import type { BlockCounts } from './audits/audit.ts'
-import { decidedThresholds } from './decided.ts'
+import { findSharedAccounts, judgeOthers } from './audits/shared-accounts.ts'
+import { decidedThresholds, thresholdsOfShared } from './decided.ts'
 import { endedByItself } from './ended-early.ts'
 import type { ClauseTally } from './findings/findings.ts'
-import { createJudge, type JudgeResult, mergeSnapshots, type RunView, thresholdsOf } from './judge.ts'
+import { auditContextOf, createJudge, type JudgeResult, mergeSnapshots, type RunView, thresholdsOf } from './judge.ts'
 import { createHistogram, percentilesOf } from './metrics/histogram.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type Series } from './metrics/series.ts'
@@ -152,6 +153,11 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
   const view = mergeSnapshots(plan, all)
   const { metrics, audits } = view
   audits.finish(all.map(({ memories }) => memories))
+  const histories = all.flatMap(({ memories }) => memories.histories)
+  const context = auditContextOf(plan, contract, head)
+  const shared = findSharedAccounts(histories, context, view.findingLog)
+  audits.withdraw(shared)
+  judgeOthers(shared, histories, context, view.findingLog)
   const end = endOf(results.map(result => result.end))
   const latestMs = Math.max(0, ...all.map(snapshot => snapshot.latestMs))
   const durationMs = Math.round(end?.durationMs ?? latestMs)
@@ -164,29 +170,22 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     series.merge(snapshot.series)
     slices.merge(snapshot.slices)
   }
+  const extent = { complete: isWhole, elapsedMs: durationMs }
+  const thresholds = thresholdsOf(plan, view, extent, unrecordedStallMs(results.map(result => result.end)))
   return concludeRun({ plan, contract, head }, view, all, {
     ended,
     durationMs,
     load,
+    sharedAccounts: shared,
     series: series.series(),
     slices: slices.slices(),
     capacity: view.capacity(isWhole),
-    thresholds: decidedThresholds(
-      plan,
-      metrics,
-      ended,
-      thresholdsOf(
-        plan,
-        view,
-        { complete: isWhole, elapsedMs: durationMs },
-        unrecordedStallMs(results.map(result => result.end)),
-      ),
-    ),
+    thresholds: thresholdsOfShared(plan, shared, decidedThresholds(plan, metrics, ended, thresholds)),
   })
 }
 
 type OfWorker = Pick<JudgeResult, 'proofs' | 'answers' | 'openPayments' | 'turns' | 'citedObservations'>
-type OfRun = Pick<JudgedRun, 'ended' | 'durationMs' | 'load' | 'series' | 'capacity' | 'thresholds'>
+type OfRun = Pick<JudgedRun, 'ended' | 'durationMs' | 'load' | 'series' | 'capacity' | 'thresholds' | 'sharedAccounts'>
 
 /** Adds to the figures of a run what the judges of its workers found, and the verdict. */
 export function concludeRun<Run extends OfRun>(

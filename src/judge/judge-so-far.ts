@@ -35,6 +35,7 @@ export function judgeSoFar(
   const series = createLiveSeries(plan)
   for (const each of details) series.merge(each.series)
   return concludeRun(job, view, details, {
+    sharedAccounts: [],
     ended: 'complete',
     durationMs: Math.round(nowMs),
     load: {

@@ -6,7 +6,7 @@ import type { Observation, Sink } from '../observation/observation.ts'
 import { refusalsAs429 } from '../observation/response.ts'
 import { type Plan, traitsOf } from '../plan/plan.ts'
 import { type Answers, createAnswerLog, createInventedKeys } from './answers.ts'
-import type { Billing, BlockCounts } from './audits/audit.ts'
+import type { AuditContext, Billing, BlockCounts } from './audits/audit.ts'
 import {
   type AuditSnapshot,
   type CrossWorkerState,
@@ -113,8 +113,7 @@ export function createJudge(
   const findingLog = createFindingLog(plan.notPromised, plan.only?.clauses)
   const checks = createChecks(contract, findingLog)
   const series = createSeries(plan, contract)
-  const auditContext = { contract, shared: plan.callers.shared, startedAtMs, callsOneNetwork: callsOneNetwork(plan) }
-  const audits = createAudits(auditContext, findingLog, series.spend)
+  const audits = createAudits(auditContextOf(plan, contract, { startedAtMs }), findingLog, series.spend)
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
   const searches = createSearchFolds(plan, contract)
@@ -218,6 +217,19 @@ export function createJudge(
     },
   }
 }
+
+export const auditContextOf = (
+  plan: Plan,
+  contract: Contract,
+  { startedAtMs }: Pick<RunInfo, 'startedAtMs'>,
+): AuditContext => ({
+  ...{ contract, shared: plan.callers.shared, startedAtMs },
+  ...{ callsOneNetwork: callsOneNetwork(plan), mayShare: sharersOf(plan) },
+})
+
+/** How many callers may share an account by mistake. Turnpike gives each one an account of its own at the embedded service. */
+const sharersOf = ({ target, callers }: Plan): number =>
+  target === null || callers.shared || callers.separate === true ? 0 : callers.names.length
 
 /**
  * Whether all RPC requests of a plan name the same network, so a limit per network counts what one over all networks does. A

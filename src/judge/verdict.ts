@@ -7,6 +7,7 @@ import { isLocalFault, type LocalFault } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import { suggestion } from './answers.ts'
 import type { Billing } from './audits/audit.ts'
+import { describeShared, type SharedAccount } from './audits/shared-accounts.ts'
 import { isConclusive } from './capacity/result.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import { endedByItself, savingNote } from './ended-early.ts'
@@ -58,6 +59,8 @@ export type VerdictInput = {
   readonly limits: readonly LimitResult[]
   readonly proofs: readonly CallProof[]
   readonly openPayments: readonly OpenPayment[]
+  /** Callers that share an account by mistake. */
+  readonly sharedAccounts: readonly SharedAccount[]
 }
 
 /**
@@ -144,6 +147,7 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
   return [
     endedByItself(ended) ? null : endings[ended](run),
+    ...run.sharedAccounts.map(describeShared),
     ...localFaultReasons(metrics),
     load.sent === 0 ? `No request was ${load.workers.some(({ lost }) => lost) ? 'recorded' : 'sent'}.` : null,
     load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} got a complete response.` : null,

@@ -105,7 +105,7 @@ function planFor(
 
 /** Callers with keys, and then those with wallets. */
 function planCallers(
-  { callers: { count, keys, accountTier, shared, keysFile, ...given } }: Scenario,
+  { callers: { count, keys, accountTier, shared, separate, keysFile, ...given } }: Scenario,
   { wallets: { rails } }: Contract,
   target: string | null,
   topUp: string | null,
@@ -127,6 +127,7 @@ function planCallers(
           },
     accountTier,
     shared,
+    ...(separate && { separate }),
     keysFile,
   }
 }

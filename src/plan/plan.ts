@@ -145,10 +145,7 @@ const walletsSchema = z.object({
   keysFile: text.nullable(),
   /** What each wallet pays for credit before the load, a decimal in USD; null: nothing. */
   topUpUsd: decimalText.nullable(),
-  /**
-   * The maximum that the run may pay for credit, a decimal in USD. "0": it only asks how to pay. null: no limit, because the
-   * target is on this machine and its money is simulated.
-   */
+  /** The maximum that the run may pay for credit, a decimal in USD. "0": it only asks how to pay. null: all of it is simulated. */
   maxPaidUsd: decimalText.nullable(),
 })
 export type WalletsPlan = DeepReadonly<z.output<typeof walletsSchema>>
@@ -161,8 +158,9 @@ const callersSchema = z.object({
   /** null: no caller has a wallet. */
   wallets: walletsSchema.nullable().default(null),
   accountTier: z.enum(accountTiers),
-  /** Whether others use the same accounts during the run. Then usage has no upper bound to check. */
+  /** Whether others use the accounts, so that usage has no upper bound; whether the scenario says that callers share none. */
   shared: z.boolean(),
+  separate: z.boolean().optional(),
   /** A file with the keys of one account per line; null for keys from the environment, or reference keys on loopback. */
   keysFile: text.nullable(),
 })

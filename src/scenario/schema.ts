@@ -73,7 +73,11 @@ export const callersSchema = mapping({
     .enum(limitsOf, { error: oneOf(limitsOf) })
     .default('target')
     .describe('The limits that "of tier" refers to: published by the target, or stated in the profile.'),
-  shared: flagField.default(false).describe('Whether others use the same accounts during the run.'),
+  shared: flagField
+    .optional()
+    .describe(
+      'Whether others use the same accounts during the run. If `false` is written, callers that seem to share an account are violations. Default: false.',
+    ),
 })
 
 const timeoutsOfCall = (connect: string, headers: string, idle: string, total: string) =>
@@ -205,7 +209,8 @@ export const settingsSchema = scenarioSchema.transform(
       topUpUsd: callers['top-up'] ?? null,
       keys: callers['keys-per-caller'],
       accountTier: callers.tier,
-      shared: callers.shared,
+      shared: callers.shared ?? false,
+      separate: callers.shared === false,
       limitsFrom: callers['limits-from'],
       keysFile: callers['keys-file'] ?? null,
     },

@@ -95,7 +95,12 @@ export type VirtualRun = {
   /** Whether the service is a target of its own, whose prices nobody states but itself and the profile. */
   readonly isElsewhere?: boolean
   /** Another service than the reference. It gets the keys of the environment. */
-  readonly target?: { readonly connect: (clock: Clock) => Transport; readonly environment: Variables }
+  readonly target?: {
+    readonly connect: (clock: Clock) => Transport
+    readonly environment: Variables
+    /** Whether the plan names it, as in a run of the program. By default, the callers have accounts that Turnpike made. */
+    readonly isNamed?: boolean
+  }
 }
 
 /** A complete run against the reference service, in virtual time and without sockets. */
@@ -148,7 +153,13 @@ export async function virtualRun(options: VirtualRun): Promise<{
   const plan = makePlan(
     scenarioFor(contract, false),
     contract,
-    { seed, target: null, budgetUsd: null, only: options.only ?? [], keys: options.keys ?? null },
+    {
+      seed,
+      target: options.target?.isNamed === true ? 'http://127.0.0.1:1' : null,
+      budgetUsd: null,
+      only: options.only ?? [],
+      keys: options.keys ?? null,
+    },
     inputs,
   )
   const clock = options.beside?.clock ?? manualClock()

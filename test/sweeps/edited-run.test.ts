@@ -76,7 +76,7 @@ describe('an edited plan', () => {
     writeFileSync(planFile, plan)
     // What depends on the kind of call, on a name, or on nothing.
     const open =
-      /^(notPromised|mustJudge|callers\.wallets|only|fewerKeys|notOffered|values|isBudgetUnlimited|calls\.[a-z-]+|slo(\..*)?|stages\.\d\.load\.search\.mix.*|thresholds\.\d|.*\.bound|calls\.\w+\.options\.(body|parameters)(\..*)?|forecast\..*|limits\.scopes\..*|.*\.mix\.\d|.*\.methods\.\d|callers\.names\.\d|.*\.calls\.\d)$/
+      /^(notPromised|mustJudge|callers\.wallets|callers\.separate|only|fewerKeys|notOffered|values|isBudgetUnlimited|calls\.[a-z-]+|slo(\..*)?|stages\.\d\.load\.search\.mix.*|thresholds\.\d|.*\.bound|calls\.\w+\.options\.(body|parameters)(\..*)?|forecast\..*|limits\.scopes\..*|.*\.mix\.\d|.*\.methods\.\d|callers\.names\.\d|.*\.calls\.\d)$/
     expect(accepted.filter(path => !open.test(path))).toEqual([])
   })
 })

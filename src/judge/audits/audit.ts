@@ -21,6 +21,8 @@ export type AuditContext = {
   readonly shared: boolean
   /** Unix time in milliseconds at which the clock of the observations is 0. */
   readonly startedAtMs: number
+  /** How many callers may share an account, as far as is known before the run. Missing: none. */
+  readonly mayShare?: number
   /** Whether all RPC requests name the same network. Missing: not known. */
   readonly callsOneNetwork?: boolean
 }

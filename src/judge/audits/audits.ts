@@ -21,14 +21,20 @@ import {
   judgeDependentErrors,
   judgeInvalidRequests,
 } from './dependent-errors.ts'
-import { createIdempotencyAudit } from './idempotency.ts'
+import { createIdempotencyAudit, markRepeatedBodies } from './idempotency.ts'
 import { checkPricesAcrossWorkers, createImpliedCreditsAudit, type ImpliedPrices } from './implied-credits.ts'
 import { createDiscrepancies } from './ledger/discrepancies.ts'
 import { createLedgerAudit, type LedgerSnapshot, sumLedgers, toBilling } from './ledger/ledger.ts'
 import { createOverdraftAudit } from './ledger/overdraft.ts'
 import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
-import { markRepeatedBodies } from './repeated-bodies.ts'
 import { createSendOrder } from './send-order.ts'
+import {
+  affectedClauses,
+  type CallerHistory,
+  createHistories,
+  type SharedAccount,
+  whyShared,
+} from './shared-accounts.ts'
 import { createSignInAudit, judgeSignIns, type SignInGroup } from './sign-ins.ts'
 import { createSlowReaderAudit } from './slow-readers.ts'
 import { judgeSampledForms, type SampledForm } from './twin-samples.ts'
@@ -63,6 +69,7 @@ export type CrossWorkerState = {
   readonly invalidRequests: readonly InvalidRequests[]
   readonly prices: ImpliedPrices
   readonly sampledForms: readonly SampledForm[]
+  readonly histories: readonly CallerHistory[]
 }
 
 /** All audits of the table of clauses, fed in the order of sending. */
@@ -84,6 +91,7 @@ export function createAudits(
   const coherence = createCoherenceAudit(context, findingLog.reporterFor('coherence'))
   const overdraft = createOverdraftAudit(context, findingLog.reporterFor('overdraft'))
   const twins = createTwinAudit(context, findingLog.reporterFor('twins'))
+  const histories = createHistories(context.mayShare ?? 0)
   const slowReaders = createSlowReaderAudit(findingLog.reporterFor('slow-readers'))
   const audits: readonly Audit[] = [
     ledger,
@@ -100,6 +108,7 @@ export function createAudits(
     coherence,
     overdraft,
     slowReaders,
+    histories,
   ]
   const addAttempt = (attempt: Observation, watermarkMs: number) => {
     for (const audit of audits) audit.add(attempt, watermarkMs)
@@ -128,6 +137,7 @@ export function createAudits(
       invalidRequests: invalidRequests.counts(),
       prices: impliedCredits.prices(),
       sampledForms: twins.sampled(),
+      histories: histories.histories(),
     }),
   }
 }
@@ -149,6 +159,8 @@ export type MergedAudits = {
   readonly blocks: () => BlockCounts
   /** Judges clauses that need the data of all workers. Call once, when the audits of the workers have finished. */
   readonly finish: (states: readonly CrossWorkerState[]) => void
+  /** Makes inconclusive what callers that share an account do not show. Call it after `finish`. */
+  readonly withdraw: (shared: readonly SharedAccount[]) => void
 }
 
 const sumByStage = recordBy(sum, () => 0)
@@ -166,9 +178,24 @@ export function mergeAudits(
   const limits = parts.flatMap(part => part.limits).toSorted((a, b) => rankOf(a) - rankOf(b))
   const blocks = parts.map(part => part.blocks).reduce(sumByStage, {})
   const totals = sumLedgers(parts.map(part => part.ledger))
+  const withoutBalance = new Set<string>()
+  const withoutLimits = new Set<string>()
   return {
-    billing: () => toBilling(totals, discrepancies.list()),
-    limits: () => limits,
+    billing: () => {
+      const billing = toBilling(totals, discrepancies.list())
+      return withoutBalance.size === 0 ? billing : { ...billing, billedUsd: null, discrepancies: [] }
+    },
+    limits: () => limits.map(limit => (withoutLimits.has(limit.caller) ? withoutUse(limit) : limit)),
+    withdraw: shared => {
+      for (const account of shared) {
+        for (const name of account.callers) {
+          if (account.shares.includes('balance')) withoutBalance.add(name)
+          if (account.shares.includes('limits')) withoutLimits.add(name)
+        }
+        for (const [clause, judge] of affectedClauses(account, findingLog.findings()))
+          findingLog.withdraw(clause, judge, whyShared(account))
+      }
+    },
     blocks: () => blocks,
     finish: states => {
       discrepancies.finish()
@@ -189,3 +216,9 @@ export function mergeAudits(
     },
   }
 }
+
+/** What is known of a limit that others use, too. */
+const withoutUse = (limit: LimitResult): LimitResult => ({
+  ...limit,
+  ...{ windows: null, unexpected429: null, decided429: 0, missing429: null },
+})

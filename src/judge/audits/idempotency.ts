@@ -1,3 +1,4 @@
+import type { Contract } from '../../contract/contract.ts'
 import { probeOf } from '../../contract/probes.ts'
 import { type IdempotencyTerms, isMarkedByBytes, replayMark } from '../../contract/requests/idempotency.ts'
 import type { Observation, ObservedResponse } from '../../observation/observation.ts'
@@ -274,5 +275,31 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     // The same body was valid for the user of the key, so a rejection treats it as a conflict.
     if (status !== null && options.conflict.includes(status) && answered.length > 0)
       reporter.fail('rpc.replay.per-user', `a key of another user got status ${status}, expected it to be new`, ids)
+  }
+}
+
+/** More keys than are in use at once. */
+const maxKeys = 10_000
+
+/**
+ * Where a service marks replays in no other way, a response with the bytes of an earlier one to its key is one. Takes
+ * observations in the order of sending. Another caller may get the same bytes for a request of its own.
+ */
+export function markRepeatedBodies({ idempotency }: Contract): (observation: Observation) => Observation {
+  if (!isMarkedByBytes(idempotency)) return observation => observation
+  const digests = new Map<number, Set<string>>()
+  return observation => {
+    const { request, response } = observation
+    const replay = requestTraits(request).replay(request)
+    const digest = fingerprintOf(response)
+    if (replay === null || digest === null || replay.role === 'other-caller') return observation
+    const known = digests.get(replay.group)
+    if (known?.has(digest)) return { ...observation, repeatsBody: true }
+    if (known !== undefined) known.add(digest)
+    else {
+      digests.set(replay.group, new Set([digest]))
+      for (const oldest of digests.keys()) if (digests.size > maxKeys) digests.delete(oldest)
+    }
+    return observation
   }
 }

@@ -104,6 +104,8 @@ export type FindingLog = {
   readonly violations: () => number
   readonly violatedClauses: () => number
   readonly snapshot: () => FindingLogSnapshot
+  /** Drops what one judge found about a clause, which counts as not judged then, unless another judge found something. */
+  readonly withdraw: (clause: ClauseId, judge: JudgeName, obstacle: Obstacle) => void
   readonly merge: (snapshot: FindingLogSnapshot) => void
 }
 
@@ -266,6 +268,15 @@ export function createFindingLog(
       obstacles: obstacles.snapshot(),
       measured: measured.snapshot(),
     }),
+    withdraw: (clause, judge, obstacle) => {
+      const key = `${clause}/${judge}`
+      const count = findings.get(key)?.count ?? 0
+      findings.delete(key)
+      violations -= count
+      const sum = judged.get(clause)
+      if (sum !== undefined) sum.count = isViolated(clause) ? sum.count - count : 0
+      if (!ignored.has(clause)) obstacles.add(clause, obstacle, Number.MAX_SAFE_INTEGER)
+    },
     merge,
   }
 }

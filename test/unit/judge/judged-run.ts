@@ -49,6 +49,7 @@ export function judgedRunOf(observations: readonly Observation[], changes: Parti
     thresholds: [],
     proofs: proofLog.proofs(),
     openPayments: [],
+    sharedAccounts: [],
     citedObservations: new Map(),
     ...changes,
   } as const

@@ -39,7 +39,15 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
     service: { concurrency: 4, serviceTimeMs: 50, distribution: 'constant', queueLength: 40 },
     seed: 7,
     callers: {
-      ...{ count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt', limitsFrom: 'profile' },
+      ...{
+        count: 3,
+        keys: 1,
+        accountTier: 'partner',
+        shared: true,
+        separate: false,
+        keysFile: 'keys.txt',
+        limitsFrom: 'profile',
+      },
       ...{ wallets: 0, chains: [], walletKeysFile: null, topUpUsd: null },
     },
     calls: {
