@@ -30,9 +30,8 @@ export const wantsJson = (values: Values): boolean => text(values, 'format') ===
 export const stdoutLayout = (): Page => layoutOf(process.stdout)
 
 /** A list is as wide as the terminal. A program that reads it gets one line per row. */
-export const listColumns = (
-  { isTTY, columns }: Pick<NodeJS.WriteStream, 'columns' | 'isTTY'> = process.stdout,
-): number => (isTTY === true && columns) || Number.POSITIVE_INFINITY
+export const listColumns = (): number =>
+  (process.stdout.isTTY === true && process.stdout.columns) || Number.POSITIVE_INFINITY
 
 /** What is not a terminal has no width of its own. */
 export const layoutOf = (stream: Pick<NodeJS.WriteStream, 'columns' | 'isTTY'>): Page => ({

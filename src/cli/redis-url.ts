@@ -3,13 +3,12 @@ import { text, type Values } from './flags.ts'
 
 const variable = 'TURNPIKE_REDIS'
 
-/** The URL of `--redis`, or of the environment, where no list of processes shows its password; null: neither is given. */
-const givenRedisUrl = (values: Values, environment: NodeJS.ProcessEnv): string | null =>
-  text(values, 'redis') ?? (environment[variable] || null)
-
-/** The same. Throws a UsageError if neither is given. */
+/**
+ * The URL of `--redis`, or of the environment, where no list of processes shows its password. Throws a UsageError if neither
+ * is given.
+ */
 export function redisUrl(values: Values, environment: NodeJS.ProcessEnv): string {
-  const url = givenRedisUrl(values, environment)
+  const url = text(values, 'redis') ?? (environment[variable] || null)
   if (url !== null) return url
   throw new UsageError({
     where: '--redis',

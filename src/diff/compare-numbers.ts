@@ -191,7 +191,7 @@ function foundMean(difference: PairedDifference, isTime: boolean): Found {
   const mean = (sum: PairedSum) => (isTime ? Math.exp(sum.total / sum.of) / 1000 : sum.total / sum.of)
   const { value, error, values } = difference
   return {
-    ...{ value, error, values, ...differenceBounds(difference, boundError) },
+    ...{ value, error, values, ...differenceBounds(difference) },
     chanceOfGreater: chanceOfGreater(difference),
     chanceOfLess: chanceOfGreater({ ...difference, value: -value }),
     ...{ old: mean(difference.old), new: mean(difference.new) },
@@ -317,9 +317,9 @@ function pairedDifference(pairs: SlicePairs, amounts: Amounts): PairedDifference
 const chanceOfGreater = ({ value, error, freedom }: PairedDifference): number =>
   value === 0 ? 0.5 : error === 0 ? Number(value < 0) : tSurvival(value / error, freedom)
 
-/** Beyond these bounds, the difference is with the probability `tail` each. */
-function differenceBounds({ value, error, freedom }: PairedDifference, tail: number): { low: number; high: number } {
-  const margin = error === 0 ? 0 : tQuantile(tail, freedom) * error
+/** Beyond these bounds, the difference is with the probability `boundError` each. */
+function differenceBounds({ value, error, freedom }: PairedDifference): { low: number; high: number } {
+  const margin = error === 0 ? 0 : tQuantile(boundError, freedom) * error
   return { low: value - margin, high: value + margin }
 }
 

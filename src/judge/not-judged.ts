@@ -27,10 +27,7 @@ const calls = <Kind extends Call['kind']>(
   matches: (call: CallOf<Kind>) => boolean = () => true,
 ): CallFilter => ({ wanted, matches: call => isOf(call, kind) && matches(call) })
 
-const replayWith = (key: string, matches: (call: CallOf<'replay'>) => boolean): CallFilter =>
-  calls('replay', `repeats a request with ${key}`, matches)
-
-/** The same of a turn of a conversation. */
+/** Of a replay, or of a turn of a conversation. */
 const replayOrTurnWith = (key: string, ratio: 'conflictRatio' | 'otherKeyRatio' | 'otherCallerRatio'): CallFilter => ({
   wanted: `repeats a request with ${key}`,
   matches: call => {
@@ -89,7 +86,11 @@ const filters: Readonly<Record<Exclude<CallFilterName, 'any'>, CallFilter>> = {
   'replay-conflict': replayOrTurnWith('another body (conflict-ratio)', 'conflictRatio'),
   'replay-of-other-caller': replayOrTurnWith('another caller (other-caller-ratio)', 'otherCallerRatio'),
   'replay-with-other-key': replayOrTurnWith('another API key (other-key-ratio)', 'otherKeyRatio'),
-  'replay-later': replayWith('a delay (repeat-after)', ({ repeatAfterMs }) => repeatAfterMs !== null),
+  'replay-later': calls(
+    'replay',
+    'repeats a request with a delay (repeat-after)',
+    ({ repeatAfterMs }) => repeatAfterMs !== null,
+  ),
   twin: calls('twin', 'sends a request in several forms (kind: twin)'),
   'twin-of-chat': calls('twin', 'sends a completion in several forms (kind: twin)', ({ of }) => of.kind === 'chat'),
   'twin-of-rpc': calls('twin', 'sends an RPC call in several forms (kind: twin)', ({ of }) => of.kind === 'rpc'),

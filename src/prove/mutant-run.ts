@@ -31,9 +31,6 @@ export type RunMutant = (terms: MutantTerms) => Promise<MutantResult>
 /** The opening balance of an account of a service that a run starts. */
 const openingBalance = { openingBalanceUsd: '10', openingBalanceDiem: '0' } as const
 
-/** Further requests that are answered in another way are not looked for. */
-const maxDifferent = 100
-
 /** Scenarios whose plans are kept. */
 const maxOthers = 400
 
@@ -110,7 +107,7 @@ async function createRunOf(draft: DraftPlan): Promise<RunMutant> {
       const known = await honest
       if (known?.requests == null || decidesAsHonest(known, terms)) return nothingKnown
       const { service: capacity } = known.planned.plan
-      const requests = answeredDifferently(known.requests, clock => serviceOn(clock, terms, capacity), maxDifferent)
+      const requests = answeredDifferently(known.requests, clock => serviceOn(clock, terms, capacity))
       return { ...nothingKnown, different: callersOf(requests, callers.callers) }
     }
     // A scenario that is run a few times is not worth an honest run first, unless a fault needs the middle of its requests.

@@ -67,14 +67,16 @@ export function recordRequests(service: Service, clock: Pick<Clock, 'nowMs' | 'w
 export const repliesTheSame = (requests: readonly RecordedEvent[], createOther: (clock: Clock) => Service): boolean =>
   replay(requests, createOther, () => false)
 
-/** The requests that another service answers in another way, the first `most` of them. */
+/** Further requests that are answered in another way are not looked for. */
+const maxDifferent = 100
+
+/** The requests that another service answers in another way, at most `maxDifferent` of them. */
 export function answeredDifferently(
   requests: readonly RecordedEvent[],
   createOther: (clock: Clock) => Service,
-  most: number,
 ): readonly ServiceRequest[] {
   const different: ServiceRequest[] = []
-  replay(requests, createOther, request => different.push(request) < most)
+  replay(requests, createOther, request => different.push(request) < maxDifferent)
   return different
 }
 

@@ -21,13 +21,40 @@ export const faultReply = (state: RequestState, status: FaultStatus): Reply =>
 export type Strike = (state: RequestState) => Reply | null
 
 export function injectFaults(faults: readonly Fault[], seed: number): Strike {
-  if (faults.length === 0) return () => null
-  const random = randomStream(seed, 'faults')
+  const draw = drawFault(faults, seed, 'faults')
   return state => {
+    const fault = draw()
+    return fault === null ? null : faultReply(state, fault.status)
+  }
+}
+
+/**
+ * How a payment may go wrong. `slow`: settlement takes long · `lost`: it is settled, and the response never arrives ·
+ * `down`: payments cannot be checked, and nothing is settled · `reverted`: it is valid, and its chain does not settle it.
+ */
+export const paymentFaultKinds = ['slow', 'lost', 'down', 'reverted'] as const
+
+export type PaymentFault = { readonly kind: (typeof paymentFaultKinds)[number]; readonly probability: number }
+
+/** Draws what goes wrong with each payment; null: nothing. */
+export function drawPaymentFaults(faults: readonly PaymentFault[], seed: number): () => PaymentFault['kind'] | null {
+  const draw = drawFault(faults, seed, 'payment-faults')
+  return () => draw()?.kind ?? null
+}
+
+/** Draws one of the faults, by their probabilities; null: none. */
+function drawFault<Of extends { readonly probability: number }>(
+  faults: readonly Of[],
+  seed: number,
+  stream: string,
+): () => Of | null {
+  if (faults.length === 0) return () => null
+  const random = randomStream(seed, stream)
+  return () => {
     let rest = random.next()
-    for (const { status, probability } of faults) {
-      rest -= probability
-      if (rest < 0) return faultReply(state, status)
+    for (const fault of faults) {
+      rest -= fault.probability
+      if (rest < 0) return fault
     }
     return null
   }

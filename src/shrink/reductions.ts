@@ -51,7 +51,7 @@ function* fewerSteps(candidate: Candidate): Generator<Reduction> {
 
 function* fewerRepetitions(candidate: Candidate): Generator<Reduction> {
   for (const [at, { times, call }] of candidate.steps.entries())
-    for (const fewer of fewerThan(times, 1))
+    for (const fewer of fewerThan(times))
       yield { cut: `${times - fewer} of ${times} × ${call}`, candidate: withStep(candidate, at, { times: fewer }) }
 }
 
@@ -96,9 +96,9 @@ const withStep = (candidate: Candidate, at: number, changes: Partial<Step>): Can
 /** Shorter waits are left out or stay. */
 const minHalvedMs = 1_000
 
-/** Ways to a smaller number: the least, half of the way, one less. */
-function fewerThan(value: number, least: number): readonly number[] {
-  return [...new Set([least, Math.floor((value + least) / 2), value - 1])].filter(each => each >= least && each < value)
+/** Ways to a smaller number: 1, half of the way, one less. */
+function fewerThan(value: number): readonly number[] {
+  return [...new Set([1, Math.floor((value + 1) / 2), value - 1])].filter(each => each >= 1 && each < value)
 }
 
 /** Neighbors that differ in nothing are one step. */
@@ -165,7 +165,7 @@ function* simplerCalls(call: WrittenCall): Generator<Simpler> {
 
 /** None, or for a whole number also one, a half, and one less. */
 const smallerThan = (value: number): readonly number[] =>
-  value === 0 ? [] : Number.isInteger(value) ? [...new Set([0, ...fewerThan(value, 1)])] : [0]
+  value === 0 ? [] : Number.isInteger(value) ? [...new Set([0, ...fewerThan(value)])] : [0]
 
 /** The lower end of a range such as `3 to 5`; null: it is none. */
 function leastOf(text: string): number | string | null {

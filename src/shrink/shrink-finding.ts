@@ -1,7 +1,7 @@
 import { relative, sep } from 'node:path'
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { systemClock } from '../lib/clock.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -46,7 +46,6 @@ export async function shrinkFinding(
   { directory, report, chosen }: ShrinkJob,
   options: ShrinkOptions,
   onProgress: (progress: ShrinkProgress) => void,
-  clock: Clock = systemClock(),
 ): Promise<ShrunkFinding | null> {
   const { name, finding } = chosen
   const example = exampleOf(chosen)
@@ -70,7 +69,7 @@ export async function shrinkFinding(
     // A scenario of Windows is read elsewhere, too.
     profile: profile === null ? null : relative(options.folder, profile).replaceAll(sep, '/'),
   }
-  const sender = createSender({ ...options, target, profile: profile ?? undefined }, { name, contract, clock })
+  const sender = createSender({ ...options, target, profile: profile ?? undefined }, { name, contract })
   const scenarioOf = (candidate: Candidate) => scenarioOfCandidate(candidate, plan, about)
   const shrunk = await shrink(variants, {
     scenarioOf,
@@ -100,14 +99,15 @@ function ownTarget(target: string | null): string {
   throw new UsageError({ where: '--target', got: 'nothing', expected })
 }
 
-type Asked = { readonly name: string; readonly contract: Contract; readonly clock: Clock }
+type Asked = { readonly name: string; readonly contract: Contract }
 
 /** Sends scenarios within one budget and one time. */
 function createSender(
   { maxMs, signal, budgetUsd, hasOwnKeys, record: _, folder: __, ...options }: ShrinkOptions,
-  { name, contract, clock }: Asked,
+  { name, contract }: Asked,
 ) {
   const budget = budgetUsd === undefined || budgetUsd === 'unlimited' ? null : pico(String(budgetUsd))
+  const clock = systemClock()
   const endMs = clock.nowMs() + maxMs
   let spent = 0n
   let isSent = false

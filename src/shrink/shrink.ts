@@ -67,7 +67,7 @@ export async function shrink(variants: readonly Candidate[], io: ShrinkIo): Prom
   let smallest = found
   const progress = (cut: string | null) => io.onProgress({ runs, arrivals: arrivalsSent(smallest), cut })
   progress(null)
-  const measured = await measure(io.scenarioOf(smallest), trials, send)
+  const measured = await measure(io.scenarioOf(smallest), send)
   const tries = triesFor(measured.violated / Math.max(1, measured.tried))
   for (let before: Candidate | null = null; before !== smallest && !isStopped; ) {
     before = smallest
@@ -86,7 +86,7 @@ export async function shrink(variants: readonly Candidate[], io: ShrinkIo): Prom
   }
   const wasStopped = isStopped
   const scenario = io.scenarioOf(smallest)
-  const { violated, tried } = wasStopped ? { violated: 1, tried: 1 } : await measure(scenario, trials, send)
+  const { violated, tried } = wasStopped ? { violated: 1, tried: 1 } : await measure(scenario, send)
   return {
     candidate: smallest,
     scenario,
@@ -112,14 +112,10 @@ async function firstViolating(
 /** How often each variant is sent before the finding counts as not repeatable: a fault in one of five runs shows in 95 %. */
 const maxFirstTries = 14
 
-async function measure(
-  scenario: WrittenScenario,
-  times: number,
-  send: (scenario: WrittenScenario) => Promise<Attempted>,
-) {
+async function measure(scenario: WrittenScenario, send: (scenario: WrittenScenario) => Promise<Attempted>) {
   let violated = 0
   let tried = 0
-  for (; tried < times; tried++) if ((await send(scenario)) === 'violated') violated++
+  for (; tried < trials; tried++) if ((await send(scenario)) === 'violated') violated++
   return { violated, tried }
 }
 

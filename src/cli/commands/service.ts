@@ -12,11 +12,10 @@ import {
   type ServiceLatency,
   scaleLatency,
 } from '../../service/capacity.ts'
-import { type Fault, faultStatuses } from '../../service/faults.ts'
+import { type Fault, faultStatuses, type PaymentFault, paymentFaultKinds } from '../../service/faults.ts'
 import { allLies, knownLie, liesOfProfiles } from '../../service/lies/lies.ts'
 import { startServer } from '../../service/server.ts'
 import { createService } from '../../service/service.ts'
-import { type PaymentFault, paymentFaultKinds } from '../../service/wallets/payment-faults.ts'
 import { defaultWalletSettings, type WalletSettings } from '../../service/wallets/wallets.ts'
 import { exitCodes, integerFlag, listFlag, number, text, type Values } from '../flags.ts'
 import { endingSignals } from '../interrupts.ts'

@@ -136,7 +136,7 @@ export function writtenCallsOf(calls: Readonly<Record<string, Call>>): Record<st
   const nameOf = (other: { readonly kind: string }): string => {
     const known = [...all].find(([, call]) => isDeepStrictEqual(call, other))
     if (known !== undefined) return known[0]
-    const name = unusedName('original', all)
+    const name = originalName(all)
     all.set(name, other as Call)
     return name
   }
@@ -159,9 +159,10 @@ export function withoutDefaults(written: WrittenCall): WrittenCall {
 /** The keys of a call as a scenario file has them. */
 export type WrittenCall = Readonly<Record<string, unknown>>
 
-function unusedName(word: string, used: ReadonlyMap<string, unknown>): string {
+/** A name for a call that only a replay names. */
+function originalName(used: ReadonlyMap<string, unknown>): string {
   for (let number = 1; ; number++) {
-    const name = number === 1 ? word : `${word}-${number}`
+    const name = number === 1 ? 'original' : `original-${number}`
     if (!used.has(name)) return name
   }
 }

@@ -2,8 +2,7 @@ import type { Contract } from '../../contract/contract.ts'
 import { isObject, type JsonObject, parseObject } from '../../lib/json.ts'
 import { is2xx } from '../../lib/numbers.ts'
 import { statusError, UpstreamError } from './failure.ts'
-import { type ServerEvent, serverEvents } from './server-events.ts'
-import { type Upstream, type UpstreamReply, wholeText } from './upstream.ts'
+import { type ServerEvent, serverEvents, type Upstream, type UpstreamReply, wholeText } from './upstream.ts'
 
 /** An OpenAI-compatible server behind chat completions. */
 export type ChatUpstream = {

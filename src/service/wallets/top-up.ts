@@ -3,10 +3,10 @@ import { isObject, parseObject } from '../../lib/json.ts'
 import { formatPico, pico } from '../../lib/money.ts'
 import { messageOf } from '../../lib/usage-error.ts'
 import type { Account } from '../account.ts'
+import type { drawPaymentFaults } from '../faults.ts'
 import { jsonReply, type Reply, type RequestState } from '../message.ts'
 import { type Chain, type Facilitator, facilitators, type Payment } from './facilitator.ts'
 import { picoPerUnit, requirementOf, resourceUrl } from './offers.ts'
-import type { drawPaymentFaults } from './payment-faults.ts'
 
 /** The decisions about payments, one function each. A lie replaces some of them. */
 export type PaymentRules = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ServerEvent, serverEvents } from '../../../../src/service/upstream/server-events.ts'
+import { type ServerEvent, serverEvents } from '../../../../src/service/upstream/upstream.ts'
 
 async function* reads(bytes: Buffer, size: number): AsyncIterable<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
