@@ -1,7 +1,7 @@
 import type { JudgeName } from '../../contract/clause.ts'
 import type { ClauseId } from '../../contract/clauses.ts'
 import { absDifference } from '../../lib/money.ts'
-import { type ApplicableLimit, type StatedLimit, statedRequests } from '../../observation/limit-scope.ts'
+import { type ApplicableLimit, statedRequests } from '../../observation/limit-scope.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { applicableLimit } from '../../observation/requests/request.ts'
 import { is2xx, isAbuseBlock } from '../../observation/response.ts'
@@ -43,9 +43,12 @@ export function createHistories(callers: number): Audit & { readonly histories: 
       own.last = observation
     },
     finish: () => {},
-    histories: () => [...kept].map(([caller, own]) => ({ caller, ...own })),
+    histories: () =>
+      [...kept].map(([caller, own]) => ({ caller, ...own, observations: own.observations.toSorted(bySending) })),
   }
 }
+
+const bySending = (a: Observation, b: Observation): number => (a.sentMs ?? 0) - (b.sentMs ?? 0)
 
 /** Callers that share a balance or limits, as far as their statements show. */
 export type SharedAccount = { readonly callers: readonly string[]; readonly shares: readonly Shareable[] }
@@ -158,7 +161,7 @@ function groupsOf(
   let trials = 0
 
   /** How many requests of the group one account explains; infinite: all of them. */
-  function explained(group: readonly CallerHistory[]): number {
+  function explained(group: readonly CallerHistory[], areOne = false): number {
     trials++
     const untilMs = Math.min(
       ...group.map(({ isWhole, observations }) => (isWhole ? end : (observations.at(-1)?.sentMs ?? 0))),
@@ -166,8 +169,8 @@ function groupsOf(
     const all = group
       .flatMap(({ observations }) => observations)
       .filter(({ sentMs }) => (sentMs ?? 0) < untilMs)
-      .toSorted((a, b) => (a.sentMs ?? 0) - (b.sentMs ?? 0))
-    if (what === 'limits' && group.length > 1 && !fallTogether(all, context)) return 0
+      .toSorted(bySending)
+    if (what === 'limits' && group.length > 1 && !fallTogether(all, context, areOne)) return 0
     const joint = all.map(observation => ({ ...observation, caller: 'all' }))
     return explainedBy(what, joint, context, findingLog)
   }
@@ -184,8 +187,7 @@ function groupsOf(
     let left = all
     for (const { callers } of known) {
       const same = histories.filter(({ caller }) => callers.includes(caller))
-      if (same.includes(seed) && same.every(own => own === seed || all.includes(own)) && explained(same) === end)
-        return same
+      if (same.includes(seed) && explained(same, true) === end) return same
     }
     while (left.length > 0) {
       let [best, most] = [left[0], -1]
@@ -221,14 +223,9 @@ const end = Number.POSITIVE_INFINITY
 
 /** The judges of what may be shared, which report to drafts. */
 function judgeApart(what: Shareable, context: AuditContext, findingLog: Pick<FindingLog, 'reporterFor'>) {
-  const [ledgerDraft, edgeDraft] = [
-    findingLog.reporterFor('ledger').draft(),
-    findingLog.reporterFor('overdraft').draft(),
-  ]
-  const [limitDraft, blockDraft] = [
-    findingLog.reporterFor('rate-limits').draft(),
-    findingLog.reporterFor('abuse').draft(),
-  ]
+  const draftOf = <Name extends JudgeName>(judge: Name) => findingLog.reporterFor(judge).draft()
+  const [ledgerDraft, edgeDraft] = [draftOf('ledger'), draftOf('overdraft')]
+  const [limitDraft, blockDraft] = [draftOf('rate-limits'), draftOf('abuse')]
   const ledger = createLedgerAudit(context, ledgerDraft.reporter)
   const audits: Readonly<Record<Shareable, () => readonly Audit[]>> = {
     balance: () => [ledger, createOverdraftAudit(context, edgeDraft.reporter)],
@@ -297,33 +294,40 @@ function balanceIn(observations: readonly Observation[], { contract }: AuditCont
   return null
 }
 
+/** Whether each request overlaps no other of the list: those before it are over since `settleMs`, and the next one is sent after it. */
+function areAlone(list: readonly Observation[], settleMs: (observation: Observation) => number): readonly boolean[] {
+  let overMs = Number.NEGATIVE_INFINITY
+  return list.map((observation, index) => {
+    const [sentMs, endMs] = [observation.sentMs ?? 0, observation.endMs ?? 0]
+    const isAlone = overMs <= sentMs && (list[index + 1]?.sentMs ?? end) >= endMs
+    overMs = Math.max(overMs, endMs + settleMs(observation))
+    return isAlone
+  })
+}
+
 /**
  * Whether a balance fell by more than the caller's charge between two of its requests, and this was not the same share of
  * each charge: as without a charge, or with another one.
  */
 function fellAlone({ observations }: CallerHistory, { contract }: AuditContext): boolean {
-  const { settleMs } = contract.billing
   const reader = createBalanceReader(contract, observations[0]?.chain !== undefined)
+  const charges = new Map(observations.map(each => [each, chargeOf(each, contract)]))
+  const alone = areAlone(observations, each => (charges.get(each)?.max === 0n ? 0 : contract.billing.settleMs))
   const falls: { readonly fell: bigint; readonly own: bigint }[] = []
-  let settledMs = Number.NEGATIVE_INFINITY
   let from: { readonly balance: bigint; readonly own: bigint } | null = null
-  for (const observation of observations) {
-    const { sentMs, endMs } = observation
-    if (sentMs === null || endMs === null) continue
-    const charge = chargeOf(observation, contract)
+  for (const [index, observation] of observations.entries()) {
+    const charge = charges.get(observation) ?? null
     const balances = reader.balancesOf(observation, charge, [])
-    const balance = balances === null ? null : balances.usd + balances.diem
-    const isQuiet = settledMs <= sentMs
-    if (from !== null && balance !== null && isQuiet) falls.push({ fell: from.balance - balance, own: from.own })
+    const balance = balances === null || alone[index] !== true ? null : balances.usd + balances.diem
+    if (from !== null && balance !== null) falls.push({ fell: from.balance - balance, own: from.own })
     const isExact = charge !== null && charge.min === charge.max
-    from = isExact && balance !== null && isQuiet ? { balance, own: charge.max } : null
-    settledMs = Math.max(settledMs, charge?.max === 0n ? endMs : endMs + settleMs)
+    from = isExact && balance !== null ? { balance, own: charge.max } : null
   }
   const digit = 2n * reader.lastDigit()
   const more = falls.filter(({ fell, own }) => fell > own + digit)
-  return more.some(
-    a => a.own === 0n || falls.some(b => absDifference(a.fell * b.own, b.fell * a.own) > digit * (a.own + b.own)),
-  )
+  const differs = (a: (typeof falls)[number]) => (b: (typeof falls)[number]) =>
+    absDifference(a.fell * b.own, b.fell * a.own) > digit * (a.own + b.own)
+  return more.some(a => a.own === 0n || falls.some(differs(a)))
 }
 
 /** What a caller's own requests state that they do not explain. */
@@ -333,53 +337,49 @@ const seenAlone: Readonly<Record<Shareable, (own: CallerHistory, context: AuditC
   blocks: blockedAlone,
 }
 
-/** What two successive responses state of a counter, where no other request of the given ones overlaps them. */
-type Fall = {
-  readonly fell: number
-  readonly least: number
-}
+/** How far the remaining requests of a counter fell between successive responses, of two callers or one, and at least had to. */
+type Fall = { readonly fell: number; readonly least: number; readonly isOfTwo: boolean }
 
-/** `counterOf`: the name of the counter of a request; null: it is open. */
+/** The falls between requests that overlap no other. `counterOf`: the counter of a request; null: it is open. */
 function fallsOf(
   observations: readonly Observation[],
   { contract, startedAtMs }: AuditContext,
   counterOf: (limit: ApplicableLimit) => string | null,
 ): readonly Fall[] {
-  const { windowMs } = contract.limits
-  const falls: Fall[] = []
-  type Statement = { readonly observation: Observation; readonly remaining: number; readonly stated: StatedLimit }
-  const last = new Map<string, { readonly statement: Statement | null; readonly endMs: number }>()
+  const ofCounter = new Map<string, Observation[]>()
   for (const observation of observations) {
-    const { response, sentMs, endMs } = observation
     const drawn = applicableLimit(observation, contract)
-    const counter = drawn === null ? null : counterOf(drawn)
-    if (counter === null || sentMs === null || endMs === null) continue
-    const stated = response !== null && is2xx(response.status) ? statedRequests(response.headers, contract) : null
-    const remaining = stated?.remaining ?? null
-    const statement = stated === null || remaining === null ? null : { observation, remaining, stated }
-    const before = last.get(counter)
-    const isQuiet = before === undefined || before.endMs <= sentMs
-    const from = isQuiet ? (before?.statement ?? null) : null
-    if (from !== null && statement !== null) {
-      const { reset, limit } = from.stated
-      const isOneWindow = reset !== null && reset === statement.stated.reset
-      const isOver = reset !== null && reset <= startedAtMs + endMs
-      const back = isOneWindow ? 0 : 1 + ((endMs - (from.observation.sentMs ?? 0)) * (limit ?? 0)) / windowMs
-      if (isOneWindow || !isOver) falls.push({ fell: from.remaining - statement.remaining, least: 1 - back })
-    }
-    last.set(counter, { statement: isQuiet ? statement : null, endMs: Math.max(endMs, before?.endMs ?? 0) })
+    const counter = drawn && counterOf(drawn)
+    if (counter !== null) getOrAdd(ofCounter, counter, () => []).push(observation)
   }
-  return falls
+  return [...ofCounter.values()].flatMap(list => {
+    const alone = areAlone(list, () => 0)
+    return list.slice(1).flatMap((observation, index) => {
+      const before = list[index]
+      if (before === undefined || !alone[index] || !alone[index + 1]) return []
+      const [from, to] = [before, observation].map(({ response }) =>
+        response !== null && is2xx(response.status) ? statedRequests(response.headers, contract) : null,
+      )
+      if (from == null || to == null || from.remaining === null || to.remaining === null) return []
+      const isOneWindow = from.reset !== null && from.reset === to.reset
+      if (!isOneWindow && from.reset !== null && from.reset <= startedAtMs + (observation.endMs ?? 0)) return []
+      const lastedMs = (observation.endMs ?? 0) - (before.sentMs ?? 0)
+      const back = isOneWindow ? 0 : 1 + (lastedMs * (from.limit ?? 0)) / contract.limits.windowMs
+      const isOfTwo = before.caller !== observation.caller
+      return [{ fell: from.remaining - to.remaining, least: 1 - back, isOfTwo }]
+    })
+  })
 }
 
-/** Whether the remaining requests of all callers together fall by one with each request, if a limit counts them in one way. */
-function fallTogether(observations: readonly Observation[], context: AuditContext): boolean {
+/** Whether the remaining requests fall by one with each request of all callers. `areOne`: whether they share a balance. */
+function fallTogether(observations: readonly Observation[], context: AuditContext, areOne: boolean): boolean {
   const scopes = Math.max(1, ...observations.map(each => applicableLimit(each, context.contract)?.counters.length ?? 0))
   return Array.from({ length: scopes }).some((_, scope) => {
     const falls = fallsOf(observations, context, ({ counters, limiter, finest }) =>
       counters.length === 1 ? (counters[0] ?? finest) : limiter === 'control' ? null : (counters[scope] ?? null),
     )
-    return falls.every(({ fell, least }) => fell <= 1 && fell >= least)
+    const isShared = areOne || falls.some(({ fell, isOfTwo }) => isOfTwo && fell === 1)
+    return isShared && falls.every(({ fell, least }) => fell <= 1 && fell >= least)
   })
 }
 

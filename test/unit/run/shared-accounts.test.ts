@@ -44,9 +44,10 @@ async function reportOf({ keys, scenario = load, overrides, lies = [], workers =
       }),
       clock,
     )
-  const count = keys.split(',').length
+  const accounts = keys.split(',')
   const { report } = await virtualRun({
-    scenario: scenario.replace('count: 2', `count: ${count}`),
+    scenario: scenario.replace('count: 2', `count: ${accounts.length}`),
+    ...(!scenario.includes('\n') && { keys: accounts.map(() => 1) }),
     target: { connect, environment: { TURNPIKE_KEYS: keys }, isNamed: true },
     workers,
   })
@@ -104,6 +105,12 @@ describe('an honest service is not accused if callers share', () => {
   })
 })
 
+test.each(['smoke', 'billing', 'abuse-block'])('an honest service is not accused by the scenario %s', async name => {
+  const { verdict, shared } = await reportOf({ keys: one, scenario: `scenarios/${name}.yaml` })
+  expect(verdict).toBe('inconclusive')
+  expect(shared).toHaveLength(1)
+})
+
 test('accounts of their own are judged as before', async () => {
   const { verdict, shared } = await reportOf({ keys: two })
   expect(verdict).toBe('pass')
@@ -159,6 +166,21 @@ describe('a service that breaks a rule is still accused', () => {
   test.each([1, 2, 3, 10])('that charges each charge number %i to another account', async every =>
     expect(await accused({ keys: two, overrides: toOther(every) })).toContain('billing.conservation'),
   )
+  test.each([2, 5])('that charges each charge number %i twice', async every => {
+    const overrides: LieOverrides = honest => {
+      let charges = 0
+      return {
+        charge: (account, { currency, pico }) =>
+          honest.charge(account, { currency, pico: ++charges % every === 0 ? pico * 2n : pico }),
+      }
+    }
+    expect(await accused({ keys: two, overrides })).toContain('billing.conservation')
+  })
+  test('that blocks callers early', async () => {
+    const overrides: LieOverrides = () => ({ toleratesFailures: failures => failures < 11 })
+    const keys = Array.from({ length: 6 }, (_, at) => `ref_default_of${at}`).join(',')
+    expect(await accused({ keys, overrides, scenario: 'scenarios/abuse-block.yaml' })).toContain('abuse.not-early')
+  })
   test('that charges twice', async () =>
     expect(await accused({ keys: two, overrides: chargedTwice })).toContain('billing.conservation'))
   test('that counts twice', async () =>
