@@ -171,13 +171,21 @@ describe('limit headers', () => {
 
     test.each([null, 'sliding-counter'] as const)('may come from a counter that is full (%s)', algorithm => {
       expect(failed('118', '0', algorithm)).toEqual({})
-      expect(failed('121', '0', algorithm)).toEqual(message('121', 120))
-      expect(failed('61', '1', algorithm)).toEqual(message('61', 60))
+      expect(failed('122', '0', algorithm)).toEqual(message('122', 120))
+      expect(failed('120.5', '0', algorithm)).toEqual(message('120.5', 120))
+      expect(failed('62', '1', algorithm)).toEqual(message('62', 60))
+      expect(failed('60.5', '1', algorithm)).toEqual(message('60.5', 60))
+    })
+
+    test('may be rounded up, since a response may see what was used after it began', () => {
+      expect(failed('61', '1', null)).toEqual({})
+      expect(failed('121', '0', null)).toEqual({})
     })
 
     const others = limiterAlgorithms.filter(algorithm => algorithm !== 'sliding-counter')
     test.each(others)('comes from no %s', algorithm => {
-      expect(failed('61', '0', algorithm)).toEqual(message('61', 60))
+      expect(failed('61', '0', algorithm)).toEqual({})
+      expect(failed('62', '0', algorithm)).toEqual(message('62', 60))
     })
   })
 
