@@ -150,8 +150,8 @@ const lookupPrice = 'chat.search.usdPerLookup'
 const resourceTerms: readonly (keyof Resource)[] = ['path', 'body', 'isPaginated', 'isDownload']
 
 /**
- * Marks values of the reference service, as far as no profile states them: prices, which forecast the cost of a run, and
- * the paths and bodies of resources.
+ * Marks values of the reference service, as far as no profile states them: prices, which forecast the cost of a run, the
+ * paths and bodies of resources, and the length and names of the rate-limit log.
  */
 function assumedValues(contract: Contract): Contract['sources'] {
   const bases = Object.keys(contract.rpc.networks).map(slug => `rpc.networks.${slug}.baseCredits`)
@@ -159,7 +159,7 @@ function assumedValues(contract: Contract): Contract['sources'] {
   const resources = Object.keys(contract.resources).flatMap(name =>
     resourceTerms.map(term => `resources.${name}.${term}`),
   )
-  const values = [...bases, ...tiers, lookupPrice, ...resources]
+  const values = [...bases, ...tiers, lookupPrice, ...resources, 'limitLogs']
   const unstated = values.filter(path => sourceOfValue(contract, path) !== 'profile')
   return Object.fromEntries(unstated.map(path => [path, 'default']))
 }

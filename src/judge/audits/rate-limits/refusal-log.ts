@@ -1,3 +1,4 @@
+import { isAssumed } from '../../../contract/sources.ts'
 import { toObject } from '../../../lib/json.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isRefusalLog } from '../../../observation/requests/lists.ts'
@@ -35,6 +36,7 @@ const clauses = ['logs.shows-429', 'logs.no-phantom'] as const
 const unreadable: Obstacle = { text: 'the log is unreadable', clause: 'logs.layout' }
 const tooManyRefused: Obstacle = { text: `a caller got more than ${maxRefused} rejections`, clause: null }
 const fullLog: Obstacle = { text: 'the log is full, so older rows may be gone', clause: null }
+const olderThanLog: Obstacle = { text: 'the log may list only the latest rejections', clause: null }
 
 const limitTypes = ['RPM', 'TPM', 'RPD']
 
@@ -48,6 +50,9 @@ export function createRefusalLogCheck(
   const accountOf = (caller: string): CallerLog =>
     getOrAdd(accounts, caller, () => ({ refused: [], log: null, isForgetful: false }))
   const named = new Set([...contract.models.map(({ id }) => id), contract.limitLogs.rpcId])
+  // Another service may list fewer or more rows, and may name its limits as it likes.
+  const isOpen = isAssumed(contract, 'limitLogs')
+  const most = isOpen ? Number.POSITIVE_INFINITY : contract.limitLogs.rows
   let firstSentMs: number | null = null
 
   return {
@@ -57,8 +62,8 @@ export function createRefusalLogCheck(
       firstSentMs ??= sentMs
       if (isRefusalLog(request) && response !== null && is2xx(response.status)) {
         const data = jsonObject(response)?.data
-        const rows = rowsOf(data, contract.limitLogs.rows)
-        const isFull = Array.isArray(data) && data.length === contract.limitLogs.rows
+        const rows = rowsOf(data, most)
+        const isFull = Array.isArray(data) && data.length === most
         accountOf(caller).log = rows && { id, sentMs, rows, isFull }
         if (rows === null) for (const clause of clauses) reporter.unjudged(clause, unreadable)
       }
@@ -96,16 +101,18 @@ export function createRefusalLogCheck(
     const runBeganMs = startedAtMs + (firstSentMs ?? 0) + max + clockResolutionMs
     // The document does not say how the log names the RPC proxy.
     const mayName = (row: string, name: string) =>
-      row === name || (name === contract.limitLogs.rpcId && !named.has(row))
+      row === name || ((isOpen || name === contract.limitLogs.rpcId) && !named.has(row))
     const isOf = ({ name, atMs }: RefusalRow, each: Refused) =>
       (mayName(name, each.name) || !each.isCertain) &&
       atMs >= startedAtMs + each.sentMs + min - clockResolutionMs &&
       atMs <= startedAtMs + each.endMs + max + clockResolutionMs
 
-    for (const row of log.rows.toSorted((a, b) => a.atMs - b.atMs)) {
+    // The latest rows first, since a log may lack the oldest. A row with an unknown name gets what the others leave.
+    const isUnknown = ({ name }: RefusalRow) => Number(!named.has(name))
+    for (const row of log.rows.toSorted((a, b) => isUnknown(a) - isUnknown(b) || b.atMs - a.atMs)) {
       const candidates = [...open].filter(each => isOf(row, each))
       // Of the matching requests, takes the one that matches the fewest remaining rows.
-      const [found] = candidates.toSorted((a, b) => Number(b.isCertain) - Number(a.isCertain) || a.endMs - b.endMs)
+      const [found] = candidates.toSorted((a, b) => Number(b.isCertain) - Number(a.isCertain) || b.sentMs - a.sentMs)
       if (found !== undefined) open.delete(found)
       else if (shared || row.atMs < runBeganMs || !named.has(row.name)) continue
       else {
@@ -115,10 +122,14 @@ export function createRefusalLogCheck(
       }
       reporter.pass('logs.no-phantom')
     }
+    const oldest = isOpen ? log.rows.toSorted((a, b) => a.atMs - b.atMs)[0] : undefined
+    const mayBeOlder = ({ sentMs }: Refused) =>
+      oldest !== undefined && startedAtMs + sentMs + min - clockResolutionMs <= oldest.atMs
     if (log.isFull) return reporter.unjudged('logs.shows-429', fullLog)
     for (const each of refused) {
       if (!each.isCertain || each.endMs + contract.billing.settleMs > log.sentMs) continue
       if (!open.has(each)) reporter.pass('logs.shows-429')
+      else if (mayBeOlder(each)) reporter.unjudged('logs.shows-429', olderThanLog)
       else
         reporter.fail(
           'logs.shows-429',

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createRefusalLogCheck } from '../../../../../src/judge/audits/rate-limits/refusal-log.ts'
 import { createFindingLog } from '../../../../../src/judge/findings/findings.ts'
@@ -21,10 +21,10 @@ const logOf = (data: unknown, sentMs = 20_000): Observation =>
 
 function judge(
   observations: readonly Observation[],
-  { shared = false, skewMs = 0, errorMs = 500 } = {},
+  { shared = false, skewMs = 0, errorMs = 500, contract = documentedContract } = {},
 ): readonly string[] {
   const findingLog = createFindingLog()
-  const scope = { contract: documentedContract, shared, startedAtMs }
+  const scope = { contract, shared, startedAtMs }
   const logs = createRefusalLogCheck(
     scope,
     () => ({ min: skewMs - errorMs, max: skewMs + errorMs }),
@@ -53,6 +53,30 @@ test('the log may name the RPC proxy in its own way, but not as a model', () => 
   expect(judge([ofProxy, logOf([])])).toEqual(['logs.shows-429 1'])
   expect(judge([ofProxy, logOf([row(9_000, 'RPM', 'rpc')])])).toEqual(['logs.shows-429 1'])
   expect(judge([ofProxy, logOf([row(5_002)])])).toEqual(['logs.shows-429 1'])
+})
+
+describe('the log of another service, which no profile describes', () => {
+  const other = { contract: { ...documentedContract, sources: { limitLogs: 'default' as const } } }
+
+  test('may name its limits as it likes, but must list each rejection once', () => {
+    const both = [refused(1, 5_000), refused(2, 9_000)]
+    expect(judge([...both, logOf([row(5_002, 'RPM', 'S'), row(9_002, 'RPM', 'S')])], other)).toEqual([])
+    expect(judge([...both, logOf([row(5_002, 'RPM', 'S')])], other)).toEqual(['logs.shows-429 1'])
+    expect(judge([...both, logOf([])], other)).toEqual(['logs.shows-429 2'])
+  })
+
+  test('a row with an unknown name takes no rejection from a row with the name of a model', () => {
+    const ofProxy = observed(singleDescriptor, responseOf(429, { error: 'Too many' }), { id: 2, ...at(5_001) })
+    expect(judge([refused(1, 5_000), ofProxy, logOf([row(5_001, 'RPM', 'rpc'), row(5_002)])], other)).toEqual([])
+  })
+
+  test('may list only the latest rejections, or more than fifty', () => {
+    const some = Array.from({ length: 60 }, (_, index) => refused(index + 1, index * 4_000))
+    const rows = some.map((_, index) => row(2 + index * 4_000))
+    expect(judge([...some, logOf(rows, 300_000)], other)).toEqual([])
+    expect(judge([...some, logOf(rows.slice(-20), 300_000)], other)).toEqual([])
+    expect(judge([...some, logOf(rows.slice(0, 30), 300_000)], other)).toEqual(['logs.shows-429 30'])
+  })
 })
 
 test('a row without a rejection fails, unless another client may have been rejected', () => {
