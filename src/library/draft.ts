@@ -2,6 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path'
 import type { Contract } from '../contract/contract.ts'
 import { documentedContract } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
+import type { JudgedPlan } from '../judge/compare/comparable.ts'
 import { isObject } from '../lib/json.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { pico } from '../lib/money.ts'
@@ -43,14 +44,11 @@ export function contractIn(profile: string | null, secrets: Secrets): Contract {
   return contract
 }
 
-/** A plan, and the contract that it was made for and is judged by. */
-type ContractedPlan = { readonly plan: Plan; readonly contract: Contract }
-
 /** A plan before discovery, and how to make it again with what the target states. */
-export type DraftPlan = ContractedPlan & {
+export type DraftPlan = JudgedPlan & {
   /** The path of the profile; null for the documented contract. */
   readonly profile: string | null
-  readonly replan: (discovery: Discovery) => ContractedPlan
+  readonly replan: (discovery: Discovery) => JudgedPlan
   /** The budget in the scenario. */
   readonly ownBudgetUsd: string | null
   readonly named: NamedScenario
@@ -125,7 +123,7 @@ export async function draftFor(
   const isOwn = (target ?? draft.target) === null
   const keys = isOwn || draft.callers.keysFile !== null ? null : (overrides.keys ?? null)
   const own = { seed, target, budgetUsd, topUp, only: [...new Set(overrides.only)], keys }
-  const replan = (discovery: Discovery): ContractedPlan => {
+  const replan = (discovery: Discovery): JudgedPlan => {
     const layered = discoveredContract(contract, discovery, draft.callers.accountTier, limitsFrom, isOwn)
     const scenario = parseScenario(written, file, layered)
     return {

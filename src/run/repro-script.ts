@@ -1,7 +1,7 @@
-import type { Contract } from '../contract/contract.ts'
 import { secretAdditions } from '../contract/requests/additions.ts'
 import { keyHeader, keyHeaders } from '../contract/requests/credentials.ts'
 import type { Rail } from '../contract/wallets.ts'
+import type { JudgedPlan } from '../judge/compare/comparable.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import { wrap } from '../lib/text-layout.ts'
 import { oneLine } from '../lib/visible.ts'
@@ -27,13 +27,11 @@ export type Repeated = {
   readonly run: Report['run']
 }
 
-export type Judged = { readonly plan: Plan; readonly contract: Contract }
-
 /**
  * A script for bash and curl that sends the requests of an example again, in their order and at their times. Requests
  * that overlapped overlap again. It holds no key and no secret: keys, target, and idempotency keys come from variables.
  */
-export function reproScript(repeated: Repeated, sequence: Sequence, judged: Judged): string {
+export function reproScript(repeated: Repeated, sequence: Sequence, judged: JudgedPlan): string {
   const names = variablesOf(sequence.requests, judged)
   const areKeysOptional = !judged.contract.auth.required && !hadKeys(repeated, judged)
   const firstMs = sequence.requests[0]?.sentMs ?? 0
@@ -194,7 +192,7 @@ type Variable = {
 /** Each secret with its variable, in the order of first use; the caller whose request decides comes first. */
 type Variables = { readonly all: readonly Variable[]; readonly of: (request: SequenceRequest) => Variable }
 
-function variablesOf(requests: readonly SequenceRequest[], judged: Judged): Variables {
+function variablesOf(requests: readonly SequenceRequest[], judged: JudgedPlan): Variables {
   const ordered = [...requests.filter(({ decides }) => decides), ...requests]
   const callers = [...new Set(ordered.map(({ caller }) => caller))]
   const isWallet = (caller: string) => railOf(caller, judged) !== null
@@ -220,7 +218,7 @@ function variablesOf(requests: readonly SequenceRequest[], judged: Judged): Vari
 }
 
 /** The chain of a caller with a wallet; null for others. */
-function railOf(caller: string, { plan: { callers }, contract }: Judged): Rail | null {
+function railOf(caller: string, { plan: { callers }, contract }: JudgedPlan): Rail | null {
   const position = callers.names.indexOf(caller) - keyCallers(callers)
   const chain = position < 0 ? undefined : callers.wallets?.chains[position]
   return chain === undefined ? null : (contract.wallets.rails[chain] ?? null)
@@ -232,7 +230,7 @@ const runVariable = '$TURNPIKE_RUN'
 function built(
   request: SequenceRequest,
   names: Variables,
-  { plan, contract }: Judged,
+  { plan, contract }: JudgedPlan,
   areKeysOptional: boolean,
 ): Pick<Sent, 'path' | 'options' | 'body' | 'variables' | 'signed'> {
   const calls: Plan['calls'] = { ...plan.calls, ...systemCallsOf(plan) }
@@ -309,7 +307,7 @@ function comments(
   { number, name, text, example, run }: Repeated,
   { requests, missing, omitted, added }: Sequence,
   { variables, signed, areKeysOptional }: Needs,
-  { plan, contract }: Judged,
+  { plan, contract }: JudgedPlan,
 ): readonly string[] {
   const deciding = requests.filter(({ decides }) => decides)
   const unrecorded = requests.filter(({ outcome }) => outcome === null)
@@ -368,7 +366,7 @@ const isOptional = ({ name, value }: Pick<Variable, 'name' | 'value'>, areKeysOp
   areKeysOptional && value === 'an API key' && !isSpecial(name)
 
 /** Whether the run sent keys, although the target needs none. */
-const hadKeys = ({ example }: Repeated, { contract }: Judged): boolean =>
+const hadKeys = ({ example }: Repeated, { contract }: JudgedPlan): boolean =>
   example.evidence.some(({ request }) => request?.headers[keyHeader(contract.auth)]?.includes('$TURNPIKE_KEY') === true)
 
 const isSpecial = (name: string): boolean => Object.values<string>(specialKeyVariables).includes(name)

@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import { recordedContract } from '../contract/profile.ts'
+import type { JudgedPlan } from '../judge/compare/comparable.ts'
 import type { Comparison } from '../judge/compare/comparison.ts'
 import { type Slices, slicesSchema } from '../judge/metrics/slices.ts'
 import { sleepUntil, systemClock } from '../lib/clock.ts'
@@ -14,7 +15,7 @@ import { visibleJson } from '../lib/visible.ts'
 import { hasHeader, readLog } from '../observation/log.ts'
 import type { RunInfo } from '../observation/log-lines.ts'
 import type { Observation } from '../observation/observation.ts'
-import { type Plan, planSchema } from '../plan/plan.ts'
+import { planSchema } from '../plan/plan.ts'
 import { type Report, reportSchema } from '../report/document.ts'
 import { renderJunit } from '../report/render/junit.ts'
 import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText } from '../report/render/renderers.ts'
@@ -47,8 +48,6 @@ export type RunDirectory = {
 
 /** A file that could not be written, and the reason. */
 export type Unwritten = { readonly file: string; readonly why: string }
-
-type JudgedPlan = { readonly plan: Plan; readonly contract: Contract }
 
 /** A directory for a run that has not started. */
 export type ReservedDirectory = {
@@ -263,16 +262,14 @@ export async function replaceFile(file: string, text: string, move = rename, clo
     }
 }
 
-export type RecordedRun = {
-  readonly plan: Plan
-  readonly contract: Contract
+export type RecordedRun = JudgedPlan & {
   readonly head: RunInfo
   /** One for each worker. The file of a worker that was lost early may not exist. */
   readonly logs: readonly string[]
 }
 
 /** The plan and the contract of the run at `path`. Throws a UsageError if `path` is not a run directory. */
-export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contract'> {
+export function readJudgedPlan(path: string): JudgedPlan {
   return {
     plan: parseValid(planSchema, readJson(path, files.plan, maxPlanBytes), join(path, files.plan)),
     contract: parseValid(contractSchema, recordedContract(readJson(path, files.contract)), join(path, files.contract)),

@@ -12,7 +12,7 @@ import type { ChatDescriptor } from '../../observation/requests/chat.ts'
 import { requestTraits } from '../../observation/requests/request.ts'
 
 import { type Expect, expectFor, type Reporter } from './check.ts'
-import { completionTolerance, listPrice, priceListOf } from './price-list.ts'
+import { completionTolerance, listPrice, priceListOf, type TokenQuantities } from './price-list.ts'
 
 /** The clauses that apply to both streamed and unstreamed completions. */
 type CompletionClause = ClausesOf<'chat-response'> & ClausesOf<'chat-stream'>
@@ -268,13 +268,8 @@ const isModelOf = (model: unknown, { model: request, options }: ChatDescriptor):
   model === request || (options !== null && options.suffix !== null && model === `${request}:${options.suffix}`)
 
 /** The usage that a completion states. */
-export type TokenCounts = {
-  readonly prompt: number
-  readonly completion: number
+export type TokenCounts = TokenQuantities & {
   readonly total: number
-  /** Prompt tokens read from a cache, and prompt tokens written to one. */
-  readonly cached: number
-  readonly written: number
   /** The error in these two counts, which then count as 0; null if there is none. */
   readonly wrong: string | null
 }

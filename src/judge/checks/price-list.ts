@@ -117,7 +117,7 @@ const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['
 export type TokenQuantities = {
   readonly prompt: number
   readonly completion: number
-  /** Both counts are part of the prompt. */
+  /** Prompt tokens read from a cache, and prompt tokens written to one. */
   readonly cached: number
   readonly written: number
 }

@@ -4,6 +4,7 @@ import { statedRequests, statedTokens } from '../../observation/limit-scope.ts'
 import type { Observation, Sink } from '../../observation/observation.ts'
 import { applicableLimit, isProbeRequest, requestTraits } from '../../observation/requests/request.ts'
 import { authenticatedCall, isAbuseBlock, isReplayed } from '../../observation/response.ts'
+import type { LedgerAmounts } from '../audits/audit.ts'
 import { chargeOf } from '../audits/ledger/charge.ts'
 import { expectedCharge } from '../audits/ledger/prices.ts'
 import { priceListOf } from '../checks/price-list.ts'
@@ -11,14 +12,7 @@ import { claimedCredits } from '../checks/rpc-credits.ts'
 import { addCount, eachBy, getOrAdd, keep, type MergeRules, mergeFields, sumBigint } from '../merge.ts'
 
 /** The charges of one call on one network (`none`: it has no network), in pico-USD and credits. */
-type ChargeGauge = {
-  readonly call: string
-  readonly network: string
-  readonly expectedCredits: bigint
-  readonly claimedCredits: bigint
-  readonly expectedPicoUsd: bigint
-  readonly claimedPicoUsd: bigint
-}
+type ChargeGauge = LedgerAmounts & { readonly call: string; readonly network: string }
 
 /** The balance that the latest response states, as it was before its request; null: not stated. */
 type BalanceGauge = { readonly caller: string; readonly usd: number | null; readonly diem: number | null }

@@ -85,8 +85,6 @@ export const bucketBoundsMs: readonly number[] = Array.from(
 /** Maximum pairs of call and stage with their own series; later pairs share those of `OTHER_NAME`. */
 export const maxExportedSeries = 64
 
-export type ExportedCell = { readonly call: string; readonly stage: string; readonly stats: RequestStats }
-
 /**
  * The same cells in the order of their first read, new cells last. A cell with its own series keeps them, so no counter
  * ever decreases.
@@ -110,7 +108,7 @@ export function inStableOrder(metrics: ExportedMetrics): ExportedMetrics {
   }
 }
 
-export function exportedSeries(metrics: ExportedMetrics): readonly ExportedCell[] {
+export function exportedSeries(metrics: ExportedMetrics): readonly MetricsCell[] {
   const cells = metrics.cells()
   if (cells.length <= maxExportedSeries) return cells
   const others = mergeStats(cells.slice(maxExportedSeries).map(({ stats }) => stats))

@@ -68,8 +68,6 @@ export type CallTraits = {
   readonly cost: CallCost
   /** Why a saturate stage cannot send it; null if it can. */
   readonly unfitToSaturate: string | null
-  /** Whether the client leaves some of its responses early. */
-  readonly hangsUp: boolean
   /** Whether a capacity search can send it. */
   readonly isSearchable: boolean
   /** The expected number of requests of one arrival. */
@@ -123,7 +121,6 @@ const only: readonly ArrivalStep[] = ['only']
 
 /** The traits of most calls: one request of the caller, which should succeed. Each kind states the others. */
 export const usualTraits = {
-  hangsUp: false,
   isSearchable: true,
   requests: 1,
   steps: () => only,

@@ -100,7 +100,6 @@ export const hangUpTraits = (hangUp: HangUp | undefined) =>
   hangUp === undefined
     ? {}
     : {
-        hangsUp: true,
         isSearchable: false,
         samples: () => 1 - hangUp.ratio,
         unfitToSaturate: 'which hangs up',

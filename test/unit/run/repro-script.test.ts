@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import { probeOf } from '../../../src/contract/probes.ts'
+import type { JudgedPlan } from '../../../src/judge/compare/comparable.ts'
 import type { Call } from '../../../src/plan/plan.ts'
-import { type Judged, type Repeated, reproScript } from '../../../src/run/repro-script.ts'
+import { type Repeated, reproScript } from '../../../src/run/repro-script.ts'
 import type { Sequence, SequenceRequest } from '../../../src/run/sequence.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
 import { failingReport } from '../report/fixtures.ts'
@@ -25,7 +26,7 @@ stages:
 `.replace(/ {2}free:.*\n/, ''),
 })
 const { path } = probeOf('unlisted-method').request(documentedContract)
-const judged: Judged = { plan: { ...plan, target: 'http://127.0.0.1:8402/api/v1' }, contract: documentedContract }
+const judged: JudgedPlan = { plan: { ...plan, target: 'http://127.0.0.1:8402/api/v1' }, contract: documentedContract }
 
 const request = (id: number, changes: Partial<SequenceRequest> = {}): SequenceRequest => ({
   ...{ id, firstId: id, step: 'only', key: 0, caller: 'c0', stage: 'list', call: 'refused', decides: false },
@@ -41,7 +42,7 @@ const repeated: Repeated = {
   ...{ number: 4, name: 'abuse.counts', text: 'Every status other than a success counts.', example },
   run: { ...failingReport.run, target: 'http://127.0.0.1:8402/api/v1' },
 }
-const script = (requests: readonly SequenceRequest[], changes: Partial<Repeated> = {}, of: Judged = judged) =>
+const script = (requests: readonly SequenceRequest[], changes: Partial<Repeated> = {}, of: JudgedPlan = judged) =>
   reproScript({ ...repeated, ...changes }, sequence(requests), of)
 
 const replayed = [
@@ -257,7 +258,7 @@ stages:
   - { name: list, duration: 2s, shape: sequence, calls: [single] }
 `,
 })
-const ofWallets: Judged = { ...judged, plan: { ...withWallets, target: 'http://127.0.0.1:8402/api/v1' } }
+const ofWallets: JudgedPlan = { ...judged, plan: { ...withWallets, target: 'http://127.0.0.1:8402/api/v1' } }
 
 test('requests of wallets are signed anew, and their payments come from a variable', () => {
   const text = script(

@@ -1,17 +1,13 @@
 import { type FurtherLimit, windowsOf } from '../../../contract/limit-headers/further-limits.ts'
 import type { StatedLimit } from '../../../observation/limit-scope.ts'
 import type { AuditContext } from '../audit.ts'
-import { createSortedQueue } from '../overlap-bounds.ts'
+import { createSortedQueue, type RequestInterval } from '../overlap-bounds.ts'
 import { clockResolutionMs } from './resets.ts'
 
 /** A request as one further limit counts it. Times on the clock of the observations. */
-export type FurtherUse = {
+export type FurtherUse = RequestInterval & {
   readonly id: number
   readonly kind: 'accepted' | 'rejected' | 'uncertain'
-  readonly sentMs: number
-  readonly shownMs: number
-  /** Requests that are sent from now on find what it used. */
-  readonly settledMs: number
   /** What it used at least, at most, and at most until it settled. */
   readonly certain: number
   readonly possible: number
