@@ -123,18 +123,24 @@ const noMethod = probeOf(mixedProbe).names.at(-1) ?? ''
  */
 export const batches: Question = {
   name: 'batches',
-  calls: 10,
+  calls: 12,
   applies: ({ rpc: use }) => use !== null,
   answer: async (known, { ask }) => {
     const { rpc: use } = known
     if (use === null) return { findings: [] }
     const unjudged: Answer[] = []
-    const send = async (count: number): Promise<Answer> => {
-      const reply = await ask(rpcAsk(use, { methods: [[noMethod, 1]], batchSize: count }, count))
+    const sendOnce = async (count: number, isBeyondLimit: boolean): Promise<Answer> => {
+      const reply = await ask({ ...rpcAsk(use, { methods: [[noMethod, 1]], batchSize: count }, count), isBeyondLimit })
       unjudged.push(reply)
       return reply
     }
-    const shortSize = isService(known) ? 5 : 2
+    const send = async (count: number): Promise<Answer> => {
+      if (isService(known) || count <= shortBatch) return sendOnce(count, false)
+      const reply = await sendOnce(count, true)
+      // A limit of items refuses it however long it waits. A single call, which may wait, tells whether others are served.
+      return isRefused(reply) && is2xx((await ask(rpcAsk(use))).status) ? sendOnce(count, true) : reply
+    }
+    const shortSize = isService(known) ? 5 : shortBatch
     const short = isService(known) ? await ask(probeAsk(mixedProbe, use.worstPico * 5n)) : await send(shortSize)
     const named = isService(known) ? namesFacts(short, known) : []
     // If batches are not refused, a single method may not be, either.
@@ -151,6 +157,15 @@ export const batches: Question = {
     const limit = limitFindings(low, high, last).filter(({ kind }) => kind !== 'difference' || isService(known))
     return { findings: [...named, ...limit], known: { batchLimit: low, hasBatchLimit: high - low === 1 }, unjudged }
   },
+}
+
+/** Of a node. Its limit may count the items of a longer one, and so refuse that alone. */
+const shortBatch = 2
+
+/** Whether a limit refuses a request, and not only a batch for its length. */
+export const isLimitReached = (reply: Answer): boolean => {
+  const request = reply.observation?.request
+  return isRefused(reply) && !(request?.kind === 'rpc' && request.items.length > shortBatch)
 }
 
 /** Whether the refusal of a batch names all of its unsupported methods. */

@@ -1,5 +1,6 @@
 import { is2xx } from '../lib/numbers.ts'
 import { limitedAsk, sharedLimit } from './ask-limits.ts'
+import { isLimitReached } from './ask-rpc.ts'
 import { type Answer, type Ask, endMs, isRefused, sentMs, unstatedWaitsMs } from './asker.ts'
 import { cite, type Fact, isService, type Question, type QuestionAsker, unknown, value } from './question.ts'
 import { hasOtherStatus, recoversTwice } from './rest-of-limit.ts'
@@ -30,7 +31,8 @@ export const unstatedLimit: Question = {
     const request = limitedAsk(known)
     if (request === null) return { findings: [open(), ...otherStatus(asker.replies())] }
     const send = (ms: number) => asker.ask({ ...request, isBeyondLimit: true, isCounting: true, afterMs: ms })
-    const found = asker.replies().some(isRefused) || (await countFrom(await send(0), maxAmount, send)).refused !== null
+    const found =
+      asker.replies().some(isLimitReached) || (await countFrom(await send(0), maxAmount, send)).refused !== null
     const [other] = otherStatus(asker.replies())
     if (!found && other !== undefined) {
       if (asker.isBrief) await untilServed(ms => asker.ask({ ...request, afterMs: ms }), asker.replies())

@@ -6,7 +6,7 @@ import { yamlComment, yamlText } from '../lib/write-yaml.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { tokenLimitProbes } from './ask-access.ts'
 import { isStreamAnswer } from './ask-chat.ts'
-import { isRpcAnswer, protocolProbes } from './ask-rpc.ts'
+import { isLimitReached, isRpcAnswer, protocolProbes } from './ask-rpc.ts'
 import type { Answer } from './asker.ts'
 import type { Lesson } from './learn.ts'
 import { brief, type ChatUse, isService, standardMethods } from './question.ts'
@@ -40,7 +40,7 @@ export function firstScenario(lesson: Lesson, { tierPerMinute, budgetUsd }: Firs
   const edge = counted === null && left === null && unitsEach === 1 ? edgeOf(last, limit, windowMs, once) : null
   const atLast = edge === null && counted === null ? lastStage(lesson, last, limit) : []
   const { rate, seconds } = left
-    ? rateOfRest(left - requestsOf(once), rest?.pauseMs ?? 0)
+    ? rateOfRest(left - requestsOf(once), rest)
     : rateWithin(rateBelow(tierPerMinute, limit === null ? null : (limit * 60_000) / windowMs), lesson, edge !== null)
   const rules = left === null ? rulesOf(lesson, edge !== null) : []
   const requests = Math.ceil((seconds * rate.perMinute) / 60) + requestsOf(once) + rules.length
@@ -111,13 +111,17 @@ function rateWithin(rate: FirstRate, { isBrief }: Lesson, isHalved: boolean): Fi
 type FirstLoadOverTime = { readonly rate: FirstRate; readonly seconds: number }
 
 /** What is left of a limit whose next window is too far away, or of one that is unknown. */
-function rateOfRest(left: number, pauseMs: number): FirstLoadOverTime {
-  const count = Math.max(1, Math.min(arrivals, Math.floor(share * left)))
+function rateOfRest(left: number, rest: ReturnType<typeof restOf>): FirstLoadOverTime {
+  const { pauseMs = 0, everyMs = null } = rest ?? {}
+  const paced = everyMs === null ? 0 : (minSeconds * 1_000) / everyMs
+  const count = Math.max(1, Math.min(arrivals, Math.floor(share * Math.max(left, paced))))
   const perMinute = (count * 60) / minSeconds
   const reason =
-    pauseMs > 0
-      ? `After the pause, at least ${left} requests fit, as far as the refusals so far tell.`
-      : `The limit has at least ${left} requests left until its next window.`
+    paced > left
+      ? `Each refusal ended within ${tenths((everyMs ?? 0) / 1_000)} s, so this is less than one request in that time.`
+      : pauseMs > 0
+        ? `After the pause, at least ${left} requests fit, as far as the refusals so far tell.`
+        : `The limit has at least ${left} requests left until its next window.`
   return { rate: { text: `${perMinute}/m`, perMinute, reason }, seconds: minSeconds }
 }
 
@@ -165,7 +169,7 @@ const tenths = (perMinute: number): number => Math.max(1, Math.floor(perMinute *
 type WrittenCall = readonly [name: string, call: string, weight?: number]
 
 /** The calls that the target answered, as a scenario writes them. */
-function callsOf({ known, replies, contract }: Lesson, isLimited: boolean): readonly WrittenCall[] {
+function callsOf({ known, replies }: Lesson, isLimited: boolean): readonly WrittenCall[] {
   const { networks, limits } = known
   const { chat, rpc } = isLimited ? known : { chat: null, rpc: null }
   const calls: WrittenCall[] = []
@@ -181,7 +185,7 @@ function callsOf({ known, replies, contract }: Lesson, isLimited: boolean): read
     const isBatched = replies.some(
       ({ status, body }) => is2xx(status) && Array.isArray(body) && body.every(isRpcAnswer),
     )
-    const size = Math.min(4, contract.rpc.batchLimit)
+    const size = Math.min(4, known.batchLimit)
     if (rpc.isNode && isBatched && size > 1)
       calls.push(['batch', `{ kind: rpc-batch, ${methods}, size: ${size}, failing-items: 1 }`])
     calls.push(['rpc', `{ kind: rpc, ${methods} }`, rpc.isNode ? 4 : 1])
@@ -381,8 +385,7 @@ function waitStages(
   list: boolean,
 ): readonly string[] {
   const isUsed =
-    replies.some(({ status }) => status === 429) ||
-    (limit !== null && (requests === null || limit < replies.length + requests))
+    replies.some(isLimitReached) || (limit !== null && (requests === null || limit < replies.length + requests))
   if (!isUsed) return []
   const windowMs = Math.min(longestWindowMs, contract.limits.windowMs)
   const waitMs = (list && windowMs <= shortWindowMs ? 2 : 1) * windowMs + 1_000

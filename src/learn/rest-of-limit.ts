@@ -1,7 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
 import { statedRequests } from '../observation/limit-scope.ts'
 import { isProbeRequest } from '../observation/requests/request.ts'
-import { type Answer, isRefused, sentMs } from './asker.ts'
+import { isLimitReached } from './ask-rpc.ts'
+import { type Answer, sentMs } from './asker.ts'
 import { isLimited } from './find-window.ts'
 import { brief, isService, type Known } from './question.ts'
 
@@ -12,8 +13,11 @@ type Lesson = {
   readonly replies: readonly Answer[]
 }
 
-/** `requests`: what a limit allows after a pause of `pauseMs`. */
-type Rest = { readonly requests: number; readonly pauseMs: number }
+/**
+ * `requests`: what a limit allows after a pause of `pauseMs`, at once or over time; `everyMs`: the interval in which it allows
+ * one more, all the time; null: that is not known.
+ */
+type Rest = { readonly requests: number; readonly pauseMs: number; readonly everyMs: number | null }
 
 /**
  * What is left of a limit, if a run within a minute cannot wait for its next window: nothing if it refuses now and does not
@@ -21,19 +25,19 @@ type Rest = { readonly requests: number; readonly pauseMs: number }
  */
 export function restOf({ isBrief, known, replies, contract }: Lesson, limit: number | null): Rest | null {
   if (!isBrief || isService(known)) return null
-  const isOver = contract.limits.dialect === null ? refusedIn(replies) : isRefused
+  const isOver = contract.limits.dialect === null ? refusedIn(replies) : isLimitReached
   const limited = replies.findLast(reply => isOver(reply) || statedRequests(reply.headers, contract).remaining !== null)
   if (limited === undefined) return null
   if (limit !== null && contract.limits.windowMs <= brief.windowMs) return null
   if (isOver(limited)) return limit === null ? afterRefill(replies) : nothing
   const { remaining } = statedRequests(limited.headers, contract)
-  return remaining === null ? null : { requests: Math.floor(remaining / known.unitsEach), pauseMs: 0 }
+  return remaining === null ? null : { requests: Math.floor(remaining / known.unitsEach), pauseMs: 0, everyMs: null }
 }
 
 /** A pause before the calls, where a limit refuses now and recovers sooner. */
 const refillMs = 25_000
 
-const nothing: Rest = { requests: 0, pauseMs: 0 }
+const nothing: Rest = { requests: 0, pauseMs: 0, everyMs: null }
 
 /** What a limit that no response states accepts after a pause, as far as its refusals so far tell. */
 function afterRefill(replies: readonly Answer[]): Rest {
@@ -43,11 +47,13 @@ function afterRefill(replies: readonly Answer[]): Rest {
   const isOpen = recoveriesMs.length === 1 && isOver && since >= before
   const requests = Math.min(before, Math.floor(refillMs / longestMs))
   if (recoveriesMs.length === 0 || isOpen || requests === 0) return nothing
-  if (recoveriesMs.length > 1 || isOver || since >= before) return { requests, pauseMs: refillMs }
+  if (recoveriesMs.length > 1) return { requests, pauseMs: refillMs, everyMs: longestMs }
+  if (isOver || since >= before) return { requests, pauseMs: refillMs, everyMs: null }
   // The recovery may be the begin of a window that lasts longer than the pause.
   const left = before - since
-  if (since <= requests) return { requests: Math.min(requests, left), pauseMs: refillMs }
-  return { requests: Math.min(since, left), pauseMs: Math.min(refillMs, Math.ceil(longestMs + sinceMs) + 1_000) }
+  if (since <= requests) return { requests: Math.min(requests, left), pauseMs: refillMs, everyMs: null }
+  const pauseMs = Math.min(refillMs, Math.ceil(longestMs + sinceMs) + 1_000)
+  return { requests: Math.min(since, left), pauseMs, everyMs: null }
 }
 
 /**
@@ -94,7 +100,7 @@ function refusalsIn(replies: readonly Answer[]) {
 const refusedIn =
   (replies: readonly Answer[]) =>
   (reply: Answer): boolean =>
-    isRefused(reply) || hasOtherStatus(reply, replies)
+    isLimitReached(reply) || hasOtherStatus(reply, replies)
 
 /** Whether a call was refused with another status than 429 that a limit may have, and was accepted before or after. */
 export const hasOtherStatus = ({ observation, status, what }: Answer, replies: readonly Answer[]): boolean =>

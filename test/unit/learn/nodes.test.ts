@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parseProfile } from '../../../src/contract/profile.ts'
 import { notPromised } from '../../../src/contract/promises.ts'
 import { firstScenario } from '../../../src/learn/first-scenario.ts'
@@ -90,4 +90,32 @@ test.each([
   )
   expect(scenario).toContain('  rpc: { kind: rpc, methods: { eth_blockNumber: 1 } }')
   expect(scenario).toMatch(/name: rules, .* calls: \[rpc-batch-of-nothing, rpc-notification, /)
+})
+
+describe.each([200, 429])('a limit of items that refuses with -32005 and status %s', status => {
+  test.each([
+    [10, 1_000],
+    [25, 1_000],
+    [1_000, 1_000],
+    [60, 10_000],
+  ])('of %i in %i ms leaves a first scenario that calls the node', async (amount, windowMs) => {
+    const limitExceeded = { jsonrpc: '2.0', id: null, error: { code: -32005, message: 'limit exceeded' } }
+    const over = (_: Transport, { wallMs }: { readonly wallMs: () => number }): Transport => {
+      let [window, used] = [0, 0]
+      return (request, signal) => {
+        const now = Math.floor(wallMs() / windowMs)
+        const items: unknown = parseJson(request.body ?? '')
+        used = (now === window ? used : 0) + (Array.isArray(items) ? items.length : 1)
+        window = now
+        const refusal = scripted(() => ({ status, body: JSON.stringify(limitExceeded) }))
+        return (used > amount ? refusal : nodeServer)(request, signal)
+      }
+    }
+    const lesson = await learnFrom({ over, isBrief: true })
+    const scenario = firstScenario(lesson, { tierPerMinute: null, budgetUsd: null })
+    expect(scenario).toContain('  rpc: { kind: rpc, methods: { eth_blockNumber: 1 } }')
+    expect(scenario).not.toContain('models')
+    expect(lesson.differences).toEqual(['missing: it is a JSON-RPC node, and nothing else of the document'])
+    expect(lesson.tookMs).toBeLessThan(30_000)
+  })
 })
