@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { memoryTransport } from '../../../src/prove/memory-run.ts'
@@ -32,14 +33,23 @@ type Case = {
   readonly overrides?: LieOverrides
   readonly lies?: readonly Lie[]
   readonly workers?: number
+  /** What responses show, if it is less than documented. */
+  readonly contract?: Contract
 }
 
-async function reportOf({ keys, scenario = load, overrides, lies = [], workers = 1 }: Case) {
+async function reportOf({
+  keys,
+  scenario = load,
+  overrides,
+  lies = [],
+  workers = 1,
+  contract = documentedContract,
+}: Case) {
   const told = overrides === undefined ? lies : [lie('of-the-test', 'A lie of the test.', overrides), ...lies]
   const connect = (clock: Clock) =>
     memoryTransport(
       createService({
-        ...{ contract: documentedContract, clock, seed: 1, lies: told, timing: defaultLatency },
+        ...{ contract, clock, seed: 1, lies: told, timing: defaultLatency },
         ...{ openingBalanceUsd: '10', openingBalanceDiem: '0' },
       }),
       clock,
@@ -49,7 +59,7 @@ async function reportOf({ keys, scenario = load, overrides, lies = [], workers =
     scenario: scenario.replace('count: 2', `count: ${accounts.length}`),
     ...(!scenario.includes('\n') && { keys: accounts.map(() => 1) }),
     target: { connect, environment: { TURNPIKE_KEYS: keys }, isNamed: true },
-    workers,
+    ...{ workers, contract },
   })
   return {
     verdict: report.verdict,
@@ -74,6 +84,11 @@ const oneLimit: LieOverrides = honest => {
   }
 }
 
+const withoutBalances: Contract = {
+  ...documentedContract,
+  billing: { ...documentedContract.billing, balanceHeaders: false },
+}
+
 describe('an honest service is not accused if callers share', () => {
   const bySeparateKeys: LieOverrides = honest => ({
     scope: (scope, state) => `${honest.scope(scope, state)} ${state.request.headers.authorization}`,
@@ -88,6 +103,11 @@ describe('an honest service is not accused if callers share', () => {
     ['an account of three keys', { keys: `${one},ref_default_ada_3` }, 'c0, c1 and c2 seem to share one account'],
     ['an account, beside another caller', { keys: `ref_default_bob,${one}` }, 'c1 and c2 seem to share one account'],
     ['their limits', { keys: two, overrides: oneLimit }, 'c0 and c1 seem to share the limits of one account'],
+    [
+      'the limits of an organization that shows no balances',
+      { keys: two, overrides: oneLimit, contract: withoutBalances, scenario: load.replace(/.*discrepancies.*\n/, '') },
+      'c0 and c1 seem to share the limits of one account',
+    ],
     ['a balance', { keys: one, overrides: bySeparateKeys }, 'c0 and c1 seem to share one account'],
   ])('%s', async (_, run, expected) => {
     const { verdict, clauses, shared } = await reportOf(run)
@@ -198,6 +218,14 @@ describe('a service that breaks a rule is still accused', () => {
   })
   test('that counts some requests for the other caller', async () =>
     expect(await accused({ keys: two, overrides: sometimesOneLimit })).toContain('limit.requests.remaining'))
+  test.each<[string, LieOverrides]>([
+    ['counts twice', countedTwice],
+    ['counts some requests for the other caller', sometimesOneLimit],
+  ])('that shows no balances and %s', async (_, overrides) => {
+    const scenario = load.replace(/.*discrepancies.*\n/, '')
+    const clauses = await accused({ keys: two, overrides, contract: withoutBalances, scenario })
+    expect(clauses).toContain('limit.requests.remaining')
+  })
   test('whose callers have limits of their own, as the scenario says', async () => {
     const scenario = load.replace('count: 2', 'count: 2, shared: false')
     expect(await accused({ keys: two, overrides: oneLimit, scenario })).toContain('limit.requests.remaining')
