@@ -1,9 +1,10 @@
+import { privateKeyToAddress } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { memoryTransport } from '../../../src/prove/memory-run.ts'
-import type { Account } from '../../../src/service/account.ts'
+import { type Account, walletHolder } from '../../../src/service/account.ts'
 import { defaultLatency } from '../../../src/service/capacity.ts'
 import { type Lie, type LieOverrides, lie } from '../../../src/service/lies/lie.ts'
 import { createService } from '../../../src/service/service.ts'
@@ -33,6 +34,8 @@ type Case = {
   readonly overrides?: LieOverrides
   readonly lies?: readonly Lie[]
   readonly workers?: number
+  /** The private key of a wallet. */
+  readonly walletKey?: string
   /** What responses show, if it is less than documented. */
   readonly contract?: Contract
 }
@@ -44,6 +47,7 @@ async function reportOf({
   lies = [],
   workers = 1,
   contract = documentedContract,
+  walletKey = '',
 }: Case) {
   const told = overrides === undefined ? lies : [lie('of-the-test', 'A lie of the test.', overrides), ...lies]
   const connect = (clock: Clock) =>
@@ -58,7 +62,7 @@ async function reportOf({
   const { report } = await virtualRun({
     scenario: scenario.replace('count: 2', `count: ${accounts.length}`),
     ...(!scenario.includes('\n') && { keys: accounts.map(() => 1) }),
-    target: { connect, environment: { TURNPIKE_KEYS: keys }, isNamed: true },
+    target: { connect, environment: { TURNPIKE_KEYS: keys, TURNPIKE_WALLET_KEYS: walletKey }, isNamed: true },
     ...{ workers, contract },
   })
   return {
@@ -114,6 +118,20 @@ describe('an honest service is not accused if callers share', () => {
     expect(clauses).toEqual([])
     expect(verdict).toBe('inconclusive')
     expect(shared).toEqual([expect.stringContaining(expected)])
+  })
+
+  test('an account with a key and a wallet', async () => {
+    const walletKey = '11'.repeat(32)
+    const address = privateKeyToAddress(`0x${walletKey}`).toLowerCase()
+    const { clauses, shared } = await reportOf({
+      keys: 'ref_default_ada',
+      walletKey,
+      scenario: load.replace('count: 2', 'count: 1, wallets: 1, chain: base').replace(', other-caller-ratio: 0.3', ''),
+      overrides: () => ({ accountHolder: () => walletHolder(address) }),
+    })
+    // The service of this test also shows the balance of the wallet to the key.
+    expect(clauses).toEqual(['header.balance-remaining'])
+    expect(shared).toEqual([expect.stringContaining('c0 and w0 seem to share one account')])
   })
 
   test('two accounts of two keys each', async () => {
