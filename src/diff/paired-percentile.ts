@@ -1,6 +1,5 @@
 import { type BucketCounts, type SlicedTiming, timeBuckets } from '../judge/metrics/slices.ts'
 
-/** The times that are compared. */
 export const comparedTimings = [
   'latency',
   'service-time',

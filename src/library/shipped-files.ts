@@ -60,7 +60,6 @@ function similarFile(path: string, names: readonly string[]): string | undefined
 export const isScenario = (word: string): boolean =>
   namesIn(shipped).includes(word) || (/\.ya?ml$/.test(word) && existsSync(word))
 
-/** The names of the shipped scenarios or profiles. */
 export const shippedNames = (kind: 'scenario' | 'profile'): readonly string[] =>
   namesIn(kind === 'scenario' ? shipped : profiles)
 

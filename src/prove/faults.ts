@@ -59,7 +59,6 @@ export function faultMutants(contract: Contract): readonly Mutant[] {
 export const faultyLatency = (fault: FaultTerms | null) =>
   fault?.kind === 'slower' ? scaleLatency(defaultLatency, fault.ratio) : defaultLatency
 
-/** Its random errors. */
 export const randomErrors = (fault: FaultTerms | null): readonly Fault[] =>
   fault?.kind === 'errors' ? [{ status: 500, probability: fault.ratio }] : []
 

@@ -334,5 +334,4 @@ export const code = (words: string): StyledWords => ({ words, isCode: true })
 
 export const toned = (tone: Tone, words: Words): StyledWords => ({ words, tone })
 
-/** The tone of each verdict. */
 export const statusTones: Readonly<Record<Verdict, Tone>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }

@@ -50,7 +50,6 @@ const countTraits = {
 } as const satisfies Readonly<Record<string, readonly CountTrait[]>>
 type CountName = keyof typeof countTraits
 
-/** The counts with a trait. */
 export type CountWith<Trait extends CountTrait> = {
   [Name in CountName]: Trait extends (typeof countTraits)[Name][number] ? Name : never
 }[CountName]

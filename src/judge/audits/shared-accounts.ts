@@ -54,7 +54,7 @@ const bySending = (a: Observation, b: Observation): number => (a.sentMs ?? 0) - 
 export type SharedAccount = { readonly callers: readonly string[]; readonly shares: readonly Shareable[] }
 
 const shareables = ['balance', 'limits', 'blocks'] as const
-export type Shareable = (typeof shareables)[number]
+type Shareable = (typeof shareables)[number]
 
 /** The judges whose findings rest on an account of its own for each caller. */
 const judgesOf: Readonly<Record<Shareable, readonly JudgeName[]>> = {

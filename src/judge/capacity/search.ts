@@ -87,7 +87,6 @@ export function readSearches(
   return memoizeLast(complete => searches.map(search => resultOf(search, complete)))
 }
 
-/** One search of a plan. */
 type PlannedSearch = SearchSubject & { readonly stage: string }
 
 const searchesOf = (plan: Plan): readonly PlannedSearch[] =>

@@ -7,7 +7,6 @@ import { type ClassifiedRow, headlineOf, looselyBounded, obstaclesOf, obstacleTo
 import { type ComparedMeasure, inconclusiveReason, measuresOf, type RunCell } from './measures.ts'
 import { benjaminiHochberg, type CompletedTest, type TestResult, testMeasure } from './significance.ts'
 
-/** A run of a comparison. */
 export type ComparedRun = {
   readonly info: ComparedRunInfo
   readonly plan: Plan

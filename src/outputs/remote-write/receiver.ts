@@ -124,7 +124,6 @@ export function createPost(
   }
 }
 
-/** The result of one push. */
 export type PushResult =
   | { readonly kind: 'accepted' }
   /** Accepted except for some samples, or with a warning. */

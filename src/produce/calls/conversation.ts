@@ -226,7 +226,6 @@ const returnedFields = ['reasoning_details', 'thought_signature']
 
 export const isAnswer = ({ text, calls }: TurnAnswer): boolean => text !== '' || calls.length > 0
 
-/** Adds a turn and its answer. */
 export function addTurn(history: SessionHistory, turn: Turn, { text, calls, returned }: TurnAnswer): void {
   const { tokens, messages } = inputOf(turn, history)
   const isCall = calls.length > 0

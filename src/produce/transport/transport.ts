@@ -36,7 +36,6 @@ export type Leave = {
 /** How long, and for how many bytes, to wait for a response that needs no inference. */
 export type ControlBounds = { readonly timeouts: { readonly control: Timeouts }; readonly maxBodyBytes: number }
 
-/** A GET for JSON. */
 export const getJson = (path: string, headers: HttpRequest['headers'], bounds: ControlBounds): HttpRequest => ({
   method: 'GET',
   path,

@@ -177,7 +177,6 @@ export function rowWords(row: ComparedRow) {
   }
 }
 
-/** The criteria of the comparison. */
 function criteriaWords({ baselines, criteria: { minEffect, noiseFloor } }: Comparison): string {
   return `${plural(baselines.length, 'baseline')} · minimum effect ${formatRatio(minEffect)} · noise floor ${formatRatio(noiseFloor)}`
 }

@@ -127,7 +127,6 @@ type ScriptName = (typeof scripts)[number]
 type Argument = string | number | Buffer
 type Call = (keyCount: number, ...args: readonly Argument[]) => Promise<unknown>
 
-/** The state of one run. */
 export function createRunState(redis: RedisClient, runId: string): RunState {
   const run = runKeyOf(runId)
   const shardKey = (shard: number) => `${run}:${shard}`

@@ -185,7 +185,6 @@ type SessionSize = {
 /** A turn, and how many of a session are like it. */
 type AlikeTurns = { readonly turn: TurnCall; readonly times: number }
 
-/** The turns of a session of this size. */
 function turnsOf(call: ConversationCall, size: SessionSize): readonly AlikeTurns[] {
   const { turns, user, answer, branches, branchTurns } = size
   const turnAfter = (earlier: number, times: number): AlikeTurns => {

@@ -9,7 +9,6 @@ import { dropHeaders, isAny, isOf, replies, setFields, setStatus, setText } from
 const reads = (text: string, change: (body: Fields) => Fields): LieRow =>
   result(text, 'chatBody', body => (isObject(body) ? change(body) : body))
 
-/** Ignores a field with an unsuitable value. */
 const ignores = (text: string, field: string, isUnsuitable: (value: unknown) => boolean): LieRow =>
   reads(text, ({ [field]: value, ...others }) =>
     value === undefined || isUnsuitable(value) ? others : { ...others, [field]: value },

@@ -124,7 +124,6 @@ const aboveLimitIs = (what: string, status: number, fits: ReplyTest = isAny): Li
     replies(`${what} above its limit gets a ${status}.`, all(isLimitReply, fits), setStatus(status)),
   )
 
-/** Changes the rows of the log. */
 const changeRows = (text: string, change: (rows: readonly LogRow[]) => readonly unknown[]): LieRow =>
   always(text, { limitLogs: rows => ({ object: 'list', data: change(rows) }) })
 
