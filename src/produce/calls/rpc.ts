@@ -80,7 +80,10 @@ function withQuery(item: RpcItem, [first]: readonly unknown[]): RpcItem {
   return { ...item, ...(isUnfiltered && { isUnfiltered }), ...(isLatest && { isLatest }) }
 }
 
-/** Another body: half of the time only the last item differs, in its parameters, or in its method if it has none. */
+/**
+ * Another body: half of the time only the last item differs, in its parameters, or in its method if it has none. Otherwise
+ * only the ids differ.
+ */
 function conflictOf(
   plan: RpcCall,
   family: Network['family'],
@@ -101,13 +104,13 @@ function conflictOf(
   const [method] = plan.methods.find(([each]) => each !== sent?.method && isBare(each)) ?? []
   if (random.next() < 0.5 && item?.failing === false && sent?.params.length === 0 && method !== undefined)
     return { items: items.with(-1, { ...item, method }), bodies: bodies.with(-1, { ...sent, method }) }
-  return contentOf(plan, family, `${content}/conflict`, seed, contract, conflictIdOffset)
+  return contentOf(plan, family, content, seed, contract, conflictIdOffset)
 }
 
 /** The path of a network. Most runs have one, and every request needs it. */
 const pathOf = memoizeLast((template: string, network: string): string => template.replace('{network}', network))
 
-/** The ids of a conflicting request with another content start after this number, so its body always differs. */
+/** The ids of a conflicting request start after this number, if they differ. */
 const conflictIdOffset = 1000
 
 /**

@@ -33,6 +33,7 @@ const callsIn = (body: string): readonly unknown[] => [parseJson(body)].flat()
 const withoutParams = (call: unknown): string => (isObject(call) ? `${call.id} ${call.method}` : '')
 
 const withoutMethod = (call: unknown): string => JSON.stringify({ ...toObject(call), method: '' })
+const withoutId = (call: unknown): string => JSON.stringify({ ...toObject(call), id: '' })
 
 /** Runs some requests again, whatever their keys: each has a scope of its own. */
 const ignoreKeys = (text: string, isIgnored: (request: RequestState['request']) => boolean): LieRow =>
@@ -209,6 +210,9 @@ export const replayLies = {
     }),
     'methods-not-compared': always('A used key with other methods and the same parameters gets the cached reply.', {
       comparedBody: body => callsIn(body).map(withoutMethod).join(),
+    }),
+    'ids-not-compared': always('A used key with other ids of the same calls gets the cached reply.', {
+      comparedBody: body => callsIn(body).map(withoutId).join(),
     }),
     'conflict-is-409': replies(
       'A used key with another body returns 409.',

@@ -50,6 +50,15 @@ test('the conflict of a batch has none of the ids of the original, or other para
   for (const kind of ['all', 'last']) expect(differing.filter(each => each === kind).length).toBeGreaterThan(70)
 })
 
+test('a conflict often differs in its ids alone', () => {
+  const withoutId = (body: unknown) => ({ ...Object(body), id: null })
+  const same = Array.from({ length: 200 }, (_, id) => id).filter(id => {
+    const [original, conflict] = [bodyOf(at('original', id)), bodyOf(at('conflict', id))]
+    return JSON.stringify(withoutId(original)) === JSON.stringify(withoutId(conflict))
+  })
+  expect(same.length).toBeGreaterThan(70)
+})
+
 test('the conflict of a call without parameters often differs in its method alone', () => {
   const methods = [['eth_blockNumber', 1] as const, ['eth_gasPrice', 1] as const]
   const plan = { ...replayPlan, of: { ...rpcPlan, methods, batchSize: null } }
