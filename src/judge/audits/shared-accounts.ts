@@ -23,23 +23,24 @@ export type CallerHistory = {
   readonly observations: readonly Observation[]
   /** Whether these are all of its requests. */
   readonly isWhole: boolean
-  /** Its last request. */
   readonly last: Observation
 }
 
-/** The requests that are kept of all callers together, and of each one at least and at most. */
-const [maxKept, minOfCaller, maxOfCaller] = [4_096, 16, 1_024]
+/** The requests that are kept of all callers together, of each one at least and at most, and the bytes of all responses. */
+const [maxKept, minOfCaller, maxOfCaller, maxBytes] = [4_096, 16, 1_024, 16_777_216]
 
 /** Keeps the first requests of each caller. `callers`: how many the run has. */
 export function createHistories(callers: number): Audit & { readonly histories: () => readonly CallerHistory[] } {
   const most = Math.min(maxOfCaller, Math.max(minOfCaller, Math.floor(maxKept / callers)))
   const kept = new Map<string, { observations: Observation[]; isWhole: boolean; last: Observation }>()
+  let bytes = 0
   return {
     add: observation => {
       if (callers < 2 || observation.sentMs === null || observation.endMs === null) return
       const own = getOrAdd(kept, observation.caller, () => ({ observations: [], isWhole: true, last: observation }))
-      if (own.observations.length < most) own.observations.push(observation)
+      if (own.observations.length < most && bytes < maxBytes) own.observations.push(observation)
       else own.isWhole = false
+      bytes += observation.response?.bytes ?? 0
       own.last = observation
     },
     finish: () => {},
