@@ -28,7 +28,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
   if (rest.some(isHelp)) return say(commandHelp(command, process.stdout.columns))
   if (rest.some(isVersion)) return say(version)
   checkArguments(rest, command, commands)
-  const values = await parse(args, command)
+  const values = await parse(rest, command)
   const failCode = failCodeOf(values)
   const code = await command.run(values)
   return code === exitCodes.fail ? failCode : code
@@ -70,7 +70,8 @@ async function parse(args: readonly string[], command: Command): Promise<Values>
       throw new UsageError({ where: 'command line', got: message, expected: 'a command as --help lists it' })
     })
     .command(
-      command.usage,
+      // The default command, because yargs lays out the help of any other one before it returns.
+      command.usage.replace(/^\S+/, '$0'),
       command.describe,
       builder => {
         for (const [name, flag] of Object.entries(command.arguments)) builder.positional(name, flag)

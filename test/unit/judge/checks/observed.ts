@@ -30,16 +30,16 @@ export const honestHeaders = {
 
 /** A header that is undefined is left out. */
 export function responseOf(status: number, body: unknown, headers: Headers = {}): ObservedResponse {
-  const all = Object.entries({ ...honestHeaders, ...headers }).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as const],
-  )
-  const shape: ObservedResponse['body'] =
-    typeof body === 'string'
-      ? body === ''
-        ? { kind: 'empty' }
-        : { kind: 'text', head: body, digest: 'text' }
-      : { kind: 'json', value: JSON.parse(JSON.stringify(body)), digest: JSON.stringify(body) }
-  return { status, headers: Object.fromEntries(all), bytes: 100, body: shape }
+  const all: Record<string, string | undefined> = { ...honestHeaders, ...headers }
+  for (const name in headers) if (headers[name] === undefined) delete all[name]
+  return { status, headers: all as Readonly<Record<string, string>>, bytes: 100, body: bodyOf(body) }
+}
+
+function bodyOf(body: unknown): ObservedResponse['body'] {
+  if (body === '') return { kind: 'empty' }
+  if (typeof body === 'string') return { kind: 'text', head: body, digest: 'text' }
+  const digest = JSON.stringify(body)
+  return { kind: 'json', value: JSON.parse(digest), digest }
 }
 
 /** Sent one second into the run. The response arrives half a second later. */
