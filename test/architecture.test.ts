@@ -867,15 +867,16 @@ const rules: readonly Kept[] = [
 const tree = readTree('')
 
 describe.each(rules)('$text', ({ rule, planted }) => {
+  let found: readonly string[] | undefined
+  const broken = () => (found ??= rule(tree))
   test('holds', () => {
-    expect(rule(tree)).toEqual([])
+    expect(broken()).toEqual([])
   })
 
   for (const [path, text] of planted) {
     test(`is seen to be broken by ${path}: ${text.trim().split('\n')[0]}`, () => {
-      const before = rule(tree)
       const after = rule([...tree.filter(file => file.path !== path), { path, text }])
-      expect(after.filter(line => !before.includes(line))).not.toEqual([])
+      expect(after.filter(line => !broken().includes(line))).not.toEqual([])
     })
   }
 })
