@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { LiveRun, Output } from '../../../src/outputs/output.ts'
-import type { Report } from '../../../src/report/document.ts'
-import type { RunIo } from '../../../src/run/run.ts'
-import { lieByName } from '../../../src/service/lies/lies.ts'
-import { virtualRun } from '../../support/virtual-run.ts'
+import type { LiveRun, Output } from '../../src/outputs/output.ts'
+import type { Report } from '../../src/report/document.ts'
+import type { RunIo } from '../../src/run/run.ts'
+import { lieByName } from '../../src/service/lies/lies.ts'
+import { virtualRun } from '../support/virtual-run.ts'
 
 /** A run, and its reports so far, one for each second of it, or less often. The last one is as of its end. */
 async function watchedRun(lies: readonly string[], { workers = 1, everyMs = 1_000 } = {}) {
