@@ -48,6 +48,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   ],
   'a balance of zero is not shown, so the first balance of a wallet has the payment': ['small-payments-credited'],
   'its limits are above what the scenario of the limits of wallets sends': ['wallets-refused-early'],
+  'it is about limits of 50 and 75 requests, which the profile does not have': ['five-fewer-of-tiers-s-and-m'],
   'the shipped scenario sends 20 failures only': [
     'only-bad-requests-count',
     'media-types-do-not-count',
